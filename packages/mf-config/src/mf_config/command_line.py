@@ -1,0 +1,77 @@
+"""What the command lines of all mf packages share: subcommands, exit statuses, and messages without tracebacks."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from mf_config.problems import UserError
+
+OK, FAILURE, USER_ERROR = 0, 1, 2
+"""Exit statuses: done; a failure at run time (or a finding); wrong use or a wrong configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One subcommand.
+
+    Attributes:
+        name: the word on the command line.
+        summary: one line for `--help`.
+        add_arguments: declares the command's options on its parser.
+        run: does the work and returns the exit status; may raise `UserError`.
+    """
+
+    name: str
+    summary: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that takes no abbreviated options and reports wrong use like every other user's mistake."""
+
+    def __init__(self, **options: object):
+        super().__init__(**{**options, "allow_abbrev": False})  # type: ignore[arg-type]
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message} (see {self.prog} --help)")
+
+
+def run_command_line(
+    prog: str, description: str, commands: Sequence[Command], arguments: Sequence[str] | None = None
+) -> int:
+    """Parse the arguments and run the subcommand that they name.
+
+    Args:
+        prog: name of the program.
+        description: what it is for.
+        commands: its subcommands.
+        arguments: the words after the program's name; those of the process where None.
+    Returns:
+        The exit status: that of the command, 2 for a user's mistake, 1 for a failure that the command reports as
+        `OSError`, 130 after Ctrl-C. Anything else is a defect and keeps its traceback.
+    """
+    parser = _Parser(prog=prog, description=description)
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for command in commands:
+        subparser = subparsers.add_parser(command.name, help=command.summary, description=command.summary)
+        command.add_arguments(subparser)
+        subparser.set_defaults(run=command.run)
+    try:
+        parsed = parser.parse_args(arguments)
+        status: int = parsed.run(parsed)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return USER_ERROR
+    except BrokenPipeError:
+        sys.stderr.close()
+        return FAILURE
+    except OSError as error:
+        print(f"{prog}: {error}", file=sys.stderr)
+        return FAILURE
+    except KeyboardInterrupt:
+        print(f"{prog}: interrupted", file=sys.stderr)
+        return 130
+    return status

@@ -1,0 +1,61 @@
+"""A YAML document with the place of every value: what the reader makes and the binder takes apart."""
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from mf_config.problems import Location
+
+Node: TypeAlias = "Scalar | Sequence | Mapping"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scalar:
+    """A value as it was written; what type it has depends on the field that takes it.
+
+    Attributes:
+        text: the characters, without quotation marks.
+        quoted: whether quotation marks (or a block style) made it text on purpose.
+        location: where it stands.
+    """
+
+    text: str
+    quoted: bool
+    location: Location
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sequence:
+    """A list."""
+
+    items: tuple["Node", ...]
+    location: Location
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mapping:
+    """Keys and values; an alias in the file is the same object as its anchor.
+
+    Attributes:
+        entries: key to value, in the order of the file.
+        key_locations: where each key stands.
+        location: where the mapping begins.
+    """
+
+    entries: dict[str, "Node"]
+    key_locations: dict[str, Location]
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A run configuration as written: file, base files and overrides merged, nothing interpreted.
+
+    Attributes:
+        file: the file's name as the user gave it.
+        root: the top-level mapping.
+    """
+
+    file: str
+    root: Mapping
+    sources: tuple[str, ...] = field(default=())
+    """Every file that was read, base files first."""

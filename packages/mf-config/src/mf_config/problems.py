@@ -1,0 +1,105 @@
+"""What is wrong with a configuration, and where: one `Problem` a mistake, `ConfigError` for all of them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+_MOST_ALLOWED = 12
+"""A longer list of allowed values hides the one that was meant."""
+
+
+class Severity(Enum):
+    """How much a problem matters: an error stops the run, a warning says what was guessed, a note what has no effect."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Location:
+    """Where a value was written: a file (or `command line`) and its line, counted from 1; line 0 has no line."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        """`file:line`, or the file alone where there is no line."""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake (or doubt) about one key.
+
+    Attributes:
+        location: file and line of the value.
+        path: dotted key path, `runner_config.epochs`; empty for the file as a whole.
+        what: what is wrong, with the value found.
+        allowed: what would be right, without the word "Allowed"; empty where there is nothing to say.
+        suggestion: the nearest valid spelling; empty where nothing is near.
+        severity: error, warning or note.
+    """
+
+    location: Location
+    path: str
+    what: str
+    allowed: str = ""
+    suggestion: str = ""
+    severity: Severity = Severity.ERROR
+
+    def __str__(self) -> str:
+        """`file:line: key.path: what is wrong. Allowed: … Did you mean …?`."""
+        parts = [str(self.location)]
+        if self.path:
+            parts.append(self.path)
+        if self.severity is not Severity.ERROR:
+            parts.append(self.severity.value)
+        text = f"{': '.join(parts)}: {self.what}."
+        if self.allowed:
+            text += f" Allowed: {self.allowed}."
+        if self.suggestion:
+            text += f" Did you mean {self.suggestion}?"
+        return text
+
+    def as_json(self) -> dict[str, str | int]:
+        """The same as plain data, for `--json`."""
+        return {
+            "file": self.location.file,
+            "line": self.location.line,
+            "path": self.path,
+            "what": self.what,
+            "allowed": self.allowed,
+            "suggestion": self.suggestion,
+            "severity": self.severity.value,
+        }
+
+
+class UserError(ValueError):
+    """A mistake of the person at the terminal: programs print its text, without a traceback, and exit with status 2."""
+
+
+class ConfigError(UserError):
+    """A configuration that can't be used; `problems` holds every mistake in it, in the order of the lines."""
+
+    def __init__(self, problems: Sequence[Problem]):
+        """Takes the problems found, errors among them; the text is one line a problem."""
+        self.problems = tuple(in_line_order(problems))
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def in_line_order(problems: Iterable[Problem]) -> list[Problem]:
+    """The problems without repetitions, sorted by file, line and key path."""
+    return sorted(dict.fromkeys(problems), key=lambda problem: (problem.location, problem.path))
+
+
+def errors_in(problems: Iterable[Problem]) -> list[Problem]:
+    """Only the problems that stop a run."""
+    return [problem for problem in problems if problem.severity is Severity.ERROR]
+
+
+def name_values(values: Iterable[object]) -> str:
+    """Join allowed values for a message, at most twelve of them."""
+    texts = [str(value) for value in values]
+    rest = len(texts) - _MOST_ALLOWED
+    return ", ".join(texts[:_MOST_ALLOWED]) + (f" and {rest} more" if rest > 0 else "")

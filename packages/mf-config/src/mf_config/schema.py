@@ -1,0 +1,118 @@
+"""How a section of the run configuration is declared: frozen dataclasses whose fields are made by `key`.
+
+One declaration is the source of decoding, validation, `explain`, the JSON Schema and the reference page. A section
+that users choose by `type:` (an optimizer, a callback, a model family) is a component: the same kind of dataclass,
+decorated with `component`, in the module of the thing that it configures.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+REQUIRED: Any = dataclasses.MISSING
+"""Default of a key that the file must give."""
+
+TRAIN_MODES = ("train", "finetune")
+EVAL_MODES = ("eval",)
+PREDICT_MODES = ("predict",)
+ALL_MODES = TRAIN_MODES + EVAL_MODES + PREDICT_MODES
+
+_KEY = "mf_config.key"
+_COMPONENT = "__mf_component__"
+_Class = TypeVar("_Class", bound=type)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """What is known of one key beside its name, type and default.
+
+    Attributes:
+        doc: what the key does, in one or two sentences, with units.
+        allowed: the only values it takes; empty for any value of its type.
+        minimum: smallest number (or length of a list) that is allowed.
+        maximum: largest number that is allowed.
+        above: a number that the value must exceed.
+        modes: the run modes that read it; empty means those of its section.
+        inert: why the key has no effect anywhere; empty where it has one.
+        inert_on: device target to the reason why the key has no effect there.
+        alias_of: the section key that an alias (`*anchor`) may repeat here; its body is not read again.
+    """
+
+    doc: str
+    allowed: tuple[Any, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    above: float | None = None
+    modes: tuple[str, ...] = ()
+    inert: str = ""
+    inert_on: Mapping[str, str] = field(default_factory=dict)
+    alias_of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentOf:
+    """Annotation of a field whose section is chosen by `type:` among the components of `kind`.
+
+    Write `optimizer: Annotated[Any, ComponentOf("optimizer")]`.
+    """
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentTag:
+    """Kind and accepted `type:` names of a component; the first name is the canonical one."""
+
+    kind: str
+    names: tuple[str, ...]
+
+
+def key(doc: str, default: Any = REQUIRED, **details: Any) -> Any:
+    """Declare one key of a section: the right side of a dataclass field.
+
+    Args:
+        doc: what the key does.
+        default: its value where the file has none; leave it out for a key that must be given.
+        **details: further attributes of `Key`.
+    Returns:
+        A dataclass field that carries the `Key`.
+    """
+    return field(default=default, metadata={_KEY: Key(doc=doc, **details)})
+
+
+def key_of(declared: "dataclasses.Field[Any]") -> Key:
+    """The `Key` of a dataclass field.
+
+    Raises:
+        TypeError: the field was not declared with `key`.
+    """
+    if _KEY not in declared.metadata:
+        raise TypeError(f"field {declared.name!r} was not declared with mf_config.key")
+    found: Key = declared.metadata[_KEY]
+    return found
+
+
+def component(kind: str, *names: str) -> Callable[[_Class], _Class]:
+    """Make a frozen dataclass the section of a component.
+
+    Args:
+        kind: what is chosen, for example `optimizer`.
+        *names: accepted values of `type:`; the first is canonical, the others are spellings found in real files.
+    Returns:
+        A class decorator that leaves the class as it is but for its tag.
+    """
+
+    def tag(cls: _Class) -> _Class:
+        if not dataclasses.is_dataclass(cls):
+            raise TypeError(f"{cls.__name__} must be a dataclass before it becomes a component")
+        setattr(cls, _COMPONENT, ComponentTag(kind, names))
+        return cls
+
+    return tag
+
+
+def tag_of(cls: type) -> ComponentTag | None:
+    """Kind and names of a component class, None for any other class (a subclass of a component is not one itself)."""
+    found: ComponentTag | None = vars(cls).get(_COMPONENT)
+    return found

@@ -1,0 +1,1 @@
+"""Tokenizers, corpora and exact, resumable batches for training large language models."""

@@ -1,0 +1,1 @@
+"""Inference for large language models on MindSpore: load a checkpoint, generate and stream text."""
