@@ -1,11 +1,8 @@
 """A YAML document with the place of every value: what the reader makes and the binder takes apart."""
 
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from dataclasses import dataclass
 
 from mf_config.problems import Location
-
-Node: TypeAlias = "Scalar | Sequence | Mapping"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +43,9 @@ class Mapping:
     location: Location
 
 
+Node = Scalar | Sequence | Mapping
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """A run configuration as written: file, base files and overrides merged, nothing interpreted.
@@ -53,9 +53,9 @@ class Document:
     Attributes:
         file: the file's name as the user gave it.
         root: the top-level mapping.
+        sources: every file that was read, base files first.
     """
 
     file: str
     root: Mapping
-    sources: tuple[str, ...] = field(default=())
-    """Every file that was read, base files first."""
+    sources: tuple[str, ...]

@@ -36,7 +36,8 @@ class Key:
         modes: the run modes that read it; empty means those of its section.
         inert: why the key has no effect anywhere; empty where it has one.
         inert_on: device target to the reason why the key has no effect there.
-        alias_of: the section key that an alias (`*anchor`) may repeat here; its body is not read again.
+        alias_suffix: for a key that repeats another section by an alias (`*anchor`): what to take off its path to
+            get that section's path. Its body is not read again.
     """
 
     doc: str
@@ -47,7 +48,7 @@ class Key:
     modes: tuple[str, ...] = ()
     inert: str = ""
     inert_on: Mapping[str, str] = field(default_factory=dict)
-    alias_of: str = ""
+    alias_suffix: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,83 @@
+"""Rules that speak of several keys at once. A rule is a small function; add it to `RULES`."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from mf_config.problems import Location, Problem, name_values
+from mf_config.schema import TRAIN_MODES
+from mf_config.sections.run import RunConfig
+from mf_config.suggest import nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a rule sees: the decoded configuration and the places of its keys."""
+
+    config: RunConfig
+    places: Mapping[str, Location]
+    file: str
+
+    def problem(self, path: str, what: str, allowed: str = "", suggestion: str = "") -> Problem:
+        """A problem at the place of a key, of its nearest written parent, or of the file."""
+        parent = path
+        while parent and parent not in self.places:
+            parent = parent.rpartition(".")[0]
+        return Problem(self.places.get(parent, Location(self.file, 0)), path, what, allowed, suggestion)
+
+
+Rule = Callable[[Checked], Iterator[Problem]]
+
+
+def sections_of_the_run_mode(checked: Checked) -> Iterator[Problem]:
+    """Training needs rows and an optimizer, evaluation needs rows and a metric, prediction needs a prompt."""
+    config = checked.config
+    needed: list[str] = []
+    if config.run_mode in TRAIN_MODES:
+        needed += ["train_dataset", "train_dataset_task", "optimizer"]
+    if config.run_mode == "eval" or (config.run_mode in TRAIN_MODES and config.do_eval):
+        needed += ["eval_dataset", "eval_dataset_task", "metric"]
+    if config.run_mode == "predict":
+        needed += ["input_data"]
+    if config.run_mode in ("eval", "predict"):
+        needed += ["load_checkpoint"]
+    why = f"run_mode {config.run_mode}" + (" with do_eval" if config.do_eval and config.run_mode in TRAIN_MODES else "")
+    for name in needed:
+        if getattr(config, name) is None:
+            yield checked.problem(name, f"is missing, and {why} needs it", "a value or section")
+
+
+def architecture_of_the_family(checked: Checked) -> Iterator[Problem]:
+    """`model.arch.type` must be a network that the family of `model.model_config` builds."""
+    family = checked.config.model.model_config
+    if family is None:
+        return
+    served, asked = family.architectures, checked.config.model.arch.type
+    if asked not in served:
+        what = f"{asked} is not a network of {type(family).__name__}"
+        yield checked.problem("model.arch.type", what, name_values(served), nearest(asked, served))
+
+
+def tokenizer_of_each_dataset(checked: Checked) -> Iterator[Problem]:
+    """A data set that the run reads has a tokenizer of its own or that of `processor`."""
+    config = checked.config
+    for name in ("train_dataset", "eval_dataset"):
+        section = getattr(config, name)
+        if section is not None and section.tokenizer is None and config.processor.tokenizer is None:
+            yield checked.problem(f"{name}.tokenizer", "is missing", "a section here or under processor")
+
+
+def learning_rate_is_given(checked: Checked) -> Iterator[Problem]:
+    """Without a schedule the optimizer's own constant rate counts, so it must be there."""
+    config = checked.config
+    if config.optimizer is not None and config.lr_schedule is None and config.optimizer.learning_rate is None:
+        what = "is missing, and there is no lr_schedule"
+        yield checked.problem("optimizer.learning_rate", what, "a number, or a section lr_schedule")
+
+
+RULES: tuple[Rule, ...] = (
+    sections_of_the_run_mode,
+    architecture_of_the_family,
+    tokenizer_of_each_dataset,
+    learning_rate_is_given,
+)
+"""Every rule, in the order of their messages."""

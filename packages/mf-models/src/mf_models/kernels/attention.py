@@ -1,0 +1,72 @@
+"""Scaled dot-product attention with grouped key/value heads.
+
+Legend: B batch, N query heads, K key/value heads, G = N / K, T query tokens, S key tokens, H head dim. X = G * T: the
+queries of one group lie one below the other, so that keys and values are never repeated.
+"""
+
+from mindspore import Tensor, nn, ops
+
+_scores = ops.BatchMatMul(transpose_b=True)
+_weigh = ops.BatchMatMul()
+_weigh_transposed = ops.BatchMatMul(transpose_a=True)
+_softmax = ops.Softmax(-1)
+_sum = ops.ReduceSum(keep_dims=True)
+_concat = ops.Concat(-1)
+_ones_like = ops.OnesLike()
+_zeros_like = ops.ZerosLike()
+
+
+class _Attend(nn.Cell):
+    """softmax(q k^T + mask) v, with its own backward.
+
+    Automatic gradients end in an operator that takes nine times the forward softmax on CPU. Here the row sum that it
+    subtracts travels as one more column of a matrix product: no broadcast over the [T, S] scores is left.
+    Source: Dao et al. 2022, FlashAttention, appendix B.2 (row sums of dout * out in place of those of dP * P).
+    """
+
+    def construct(self, q_BKXH: Tensor, k_BKSH: Tensor, v_BKSH: Tensor, mask_BTS: Tensor) -> tuple:
+        """Output [B, K, X, H] and probabilities [B, K, X, S]; the queries are scaled already."""
+        batch, kv_heads, rows, _ = q_BKXH.shape
+        tokens, keys = mask_BTS.shape[1:]
+        scores_BKGTS = _scores(q_BKXH, k_BKSH).reshape((batch, kv_heads, -1, tokens, keys))
+        scores_BKGTS = scores_BKGTS + mask_BTS.reshape((-1, 1, 1, tokens, keys))
+        p_BKXS = _softmax(scores_BKGTS).reshape((batch, kv_heads, rows, keys))
+        return _weigh(p_BKXS, v_BKSH), p_BKXS
+
+    def bprop(
+        self, q_BKXH: Tensor, k_BKSH: Tensor, v_BKSH: Tensor, mask_BTS: Tensor, out: tuple, dout: tuple
+    ) -> tuple:
+        """Gradients of q, k and v, shaped like them; the mask takes none."""
+        out_BKXH = out[0]
+        p_BKXS = out[1]
+        dout_BKXH = dout[0]
+        delta_BKX1 = _sum(dout_BKXH * out_BKXH, -1)
+        ones_BKS1 = _ones_like(v_BKSH[..., :1])
+        ds_BKXS = p_BKXS * _scores(_concat((dout_BKXH, -delta_BKX1)), _concat((v_BKSH, ones_BKS1)))
+        dq_BKXH = _weigh(ds_BKXS, k_BKSH)
+        dk_BKSH = _weigh_transposed(ds_BKXS, q_BKXH)
+        dv_BKSH = _weigh_transposed(p_BKXS, dout_BKXH)
+        return dq_BKXH, dk_BKSH, dv_BKSH, _zeros_like(mask_BTS)
+
+
+_attend = _Attend()
+
+
+def attention(q_BNTH: Tensor, k_BKSH: Tensor, v_BKSH: Tensor, mask_BTS: Tensor) -> Tensor:
+    """Attend from each query to the keys that the mask leaves visible; scores are scaled by 1 / sqrt(H).
+
+    Args:
+        q_BNTH: [B, N, T, H] queries, float32. Query head n reads key/value head n // (N / K).
+        k_BKSH: [B, K, S, H] keys.
+        v_BKSH: [B, K, S, H] values.
+        mask_BTS: [B or 1, T, S], added to the scores: 0 where visible, a large negative number elsewhere. Each query
+            sees at least one key.
+    Returns:
+        [B, N, T, H].
+    Source: Vaswani et al. 2017, Attention Is All You Need, equation 1; Ainslie et al. 2023, GQA, section 2.2.
+    """
+    batch, heads, tokens, head_dim = q_BNTH.shape
+    kv_heads = k_BKSH.shape[1]
+    q_BKXH = (q_BNTH * head_dim**-0.5).reshape((batch, kv_heads, -1, head_dim))
+    out_BKXH = _attend(q_BKXH, k_BKSH, v_BKSH, mask_BTS)[0]
+    return out_BKXH.reshape((batch, heads, tokens, head_dim))
