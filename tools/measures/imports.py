@@ -1,4 +1,4 @@
-"""Imports: cycles, imports hidden in functions, modules that must not load mindspore, and private names taken from afar."""
+"""Imports: cycles, imports hidden in functions, modules that must not load mindspore, private names from afar."""
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping

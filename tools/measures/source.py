@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-HOST_ONLY_CONTRACTS = ("host-packages", "host-modules")
-"""Contracts of `.importlinter` whose source modules never load mindspore."""
+HOST_PACKAGES, HOST_MODULES = "host-packages", "host-modules"
+"""Contracts of `.importlinter` whose source packages, and whose source modules alone, never load mindspore."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -84,7 +84,7 @@ class Repository:
         return {source.module: source for source in self.modules}
 
     def host_only_modules(self) -> list[Source]:
-        """The modules that a name or pattern of `host_only` covers, with all that lies below it."""
+        """The modules that a name or pattern of `host_only` covers."""
         covered = re.compile("|".join(map(_pattern, self.host_only)) or "(?!)")
         return [source for source in self.modules if covered.fullmatch(source.module)]
 
@@ -135,12 +135,16 @@ def read_host_only(contracts: Path) -> list[str]:
     Args:
         contracts: the `.importlinter` file, the one place where they are listed.
     Returns:
-        The entries in the file's order; none where there is no such file.
+        The entries in the file's order, those of a whole package with all that lies below it; none without the file.
     """
     parser = configparser.ConfigParser()
-    parser.read(contracts)
-    sections = (f"importlinter:contract:{name}" for name in HOST_ONLY_CONTRACTS)
-    return [entry for name in sections for entry in parser.get(name, "source_modules", fallback="").split()]
+    parser.read(contracts, encoding="utf-8")
+
+    def entries(contract: str) -> list[str]:
+        return parser.get(f"importlinter:contract:{contract}", "source_modules", fallback="").split()
+
+    packages = [pattern for entry in entries(HOST_PACKAGES) for pattern in (entry, f"{entry}.**")]
+    return packages + entries(HOST_MODULES)
 
 
 def share(part: int, whole: int) -> float:
@@ -167,4 +171,4 @@ def _source(root: Path, path: Path, module: str) -> Source:
 
 def _pattern(entry: str) -> str:
     parts = {"*": r"[^.]+", "**": r".+"}
-    return r"\.".join(parts.get(part, re.escape(part)) for part in entry.split(".")) + r"(\..+)?"
+    return r"\.".join(parts.get(part, re.escape(part)) for part in entry.split("."))

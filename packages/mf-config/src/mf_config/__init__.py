@@ -1,6 +1,6 @@
 """Run configurations of large language models: read strictly, decoded into frozen dataclasses, every mistake named."""
 
-from mf_config.decode import Examined, decode, examine
+from mf_config.decode import Examined, decode, decode_as, examine
 from mf_config.document import load
 from mf_config.nodes import Document
 from mf_config.problems import ConfigError, Location, Problem, Severity, UserError
@@ -19,6 +19,7 @@ __all__ = [
     "UserError",
     "component",
     "decode",
+    "decode_as",
     "examine",
     "key",
     "load",

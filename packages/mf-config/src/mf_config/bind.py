@@ -3,18 +3,16 @@
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from mf_config import scalars
 from mf_config.components import components
-from mf_config.nodes import Mapping, Node, Scalar, Sequence
+from mf_config.describe import describe_range, describe_type
+from mf_config.nodes import Mapping, Node, Scalar, Sequence, describe_node, join_path
 from mf_config.problems import Location, Problem, Severity, name_values
-from mf_config.schema import REQUIRED, ComponentOf, Key, key_of, tag_of
+from mf_config.schema import TYPE_KEY, Key, declarations, tag_of
 from mf_config.suggest import nearest
-
-_Section = TypeVar("_Section")
 
 _PARSERS: dict[Any, Callable[[Scalar], scalars.Parsed]] = {
     bool: scalars.parse_bool,
@@ -24,11 +22,14 @@ _PARSERS: dict[Any, Callable[[Scalar], scalars.Parsed]] = {
     Any: scalars.parse_untyped,
 }
 
-TYPE_KEY = "type"
-"""The key by which a component's section says which component it configures."""
+_SECTION = "keys with values"
 
 MISSING = object()
 """Result of a value that could not be read; its problem is already in the list."""
+
+
+def _nowhere(name: str, path: str) -> str:
+    return ""
 
 
 @dataclass(slots=True)
@@ -36,13 +37,16 @@ class Binding:
     """What binding a document has found so far.
 
     Attributes:
+        device_target: the device whose inert keys are reported.
+        elsewhere: for the name of an unknown key and the path of its section, the dotted path of the key that was
+            probably meant, or an empty string.
         problems: every mistake, warning and note.
         places: dotted key path to the place of its value, for the checks that come after binding.
         repeats: path of each section that only repeats another one, to the path of that other.
-        device_target: the device whose inert keys are reported.
     """
 
     device_target: str = ""
+    elsewhere: Callable[[str, str], str] = _nowhere
     problems: list[Problem] = field(default_factory=list)
     places: dict[str, Location] = field(default_factory=dict)
     repeats: dict[str, str] = field(default_factory=dict)
@@ -57,13 +61,7 @@ class Binding:
         self.problems.append(Problem(location, path, what, severity=severity))
 
 
-@cache
-def hints_of(cls: type) -> dict[str, Any]:
-    """Field name to annotation of a section class, annotations resolved."""
-    return get_type_hints(cls, include_extras=True)
-
-
-def bind_section(cls: type[_Section], node: Node, path: str, binding: Binding) -> _Section | object:
+def bind_section(cls: type, node: Node, path: str, binding: Binding) -> Any:
     """Read a mapping into a section class.
 
     Args:
@@ -72,24 +70,31 @@ def bind_section(cls: type[_Section], node: Node, path: str, binding: Binding) -
         path: dotted path of the section, empty for the file itself.
         binding: gathers problems and places.
     Returns:
-        The section, or `MISSING` where any of its keys has an error.
+        The section, or `MISSING` where one of its keys can't be read. An unknown key alone does not spoil it, so that
+        the checks after binding still see the rest.
     """
+    if isinstance(node, Scalar) and scalars.is_null(node):
+        node = Mapping({}, {}, node.location)
     if not isinstance(node, Mapping):
-        return binding.error(node.location, path, f"{_describe(node)} is not a section", "keys with values")
+        return binding.error(node.location, path, f"{describe_node(node)} is not a section", _SECTION)
     values: dict[str, Any] = {}
-    fields = {declared.name: declared for declared in dataclasses.fields(cls)}  # type: ignore[arg-type]
-    is_component = tag_of(cls) is not None
+    declared = declarations(cls)
+    implied = [TYPE_KEY] if tag_of(cls) else []
     for name, child in node.entries.items():
-        here, place = _join(path, name), node.key_locations[name]
-        if name in fields:
-            values[name] = _bind_field(hints_of(cls)[name], key_of(fields[name]), child, here, binding)
-        elif not (is_component and name == TYPE_KEY):
-            allowed = [*([TYPE_KEY] if is_component else []), *fields]
-            binding.error(place, here, "unknown key", name_values(allowed), nearest(name, allowed))
-    for name, declared in fields.items():
-        if name not in values and declared.default is REQUIRED and declared.default_factory is REQUIRED:
-            binding.error(node.location, _join(path, name), "is missing", _describe_type(hints_of(cls)[name]))
-            values[name] = MISSING
+        here = join_path(path, name)
+        if name in declared:
+            values[name] = _bind_field(declared[name].annotation, declared[name].key, child, here, binding)
+        elif name not in implied:
+            known = [*implied, *declared]
+            suggestion = nearest(name, known) or binding.elsewhere(name, path)
+            binding.error(node.key_locations[name], here, "unknown key", name_values(known), suggestion)
+            if suggestion in declared:
+                # A misspelt key is one mistake: the key that was meant is unread, not missing.
+                values.setdefault(suggestion, MISSING)
+    for name, declaration in declared.items():
+        if declaration.required and name not in values:
+            allowed = describe_type(declaration.annotation)
+            values[name] = binding.error(node.location, join_path(path, name), "is missing", allowed)
     if any(value is MISSING for value in values.values()):
         return MISSING
     section = cls(**values)
@@ -102,11 +107,11 @@ def _has_conflicts(section: Any, node: Mapping, path: str, binding: Binding) -> 
         return False
     found = list(section.problems())
     for name, what, allowed in found:
-        binding.error(node.key_locations.get(name, node.location), _join(path, name), what, allowed)
+        binding.error(node.key_locations.get(name, node.location), join_path(path, name), what, allowed)
     return bool(found)
 
 
-def bind_component(kind: str, node: Node, path: str, binding: Binding) -> object:
+def bind_component(kind: str, node: Node, path: str, binding: Binding) -> Any:
     """Read the section of a component that its `type:` names.
 
     Returns:
@@ -114,19 +119,20 @@ def bind_component(kind: str, node: Node, path: str, binding: Binding) -> object
         `MISSING` where it has an error.
     """
     if not isinstance(node, Mapping):
-        return binding.error(node.location, path, f"{_describe(node)} is not a section", "keys with values")
+        return binding.error(node.location, path, f"{describe_node(node)} is not a section", _SECTION)
     known = components(kind)
     if not known:
         what = f"is not checked: no installed package declares any {kind}"
         binding.remark(Severity.WARNING, node.location, path, what)
         return None
+    here = join_path(path, TYPE_KEY)
     chosen = node.entries.get(TYPE_KEY)
     if chosen is None:
-        return binding.error(node.location, _join(path, TYPE_KEY), "is missing", name_values(known))
+        return binding.error(node.location, here, "is missing", name_values(known))
     if not isinstance(chosen, Scalar) or chosen.text not in known:
-        found = f"no {kind} {_describe(chosen)}"
         suggestion = nearest(chosen.text, known) if isinstance(chosen, Scalar) else ""
-        return binding.error(chosen.location, _join(path, TYPE_KEY), found, name_values(known), suggestion)
+        what = f"no {kind} is named {describe_node(chosen)}"
+        return binding.error(chosen.location, here, what, name_values(known), suggestion)
     return bind_section(known[chosen.text], node, path, binding)
 
 
@@ -139,15 +145,12 @@ def bind_value(annotation: Any, node: Node, path: str, binding: Binding) -> Any:
         return _bind_union(arguments, node, path, binding)
     if origin is Literal:
         return _bind_literal(arguments, node, path, binding)
-    if origin is tuple:
-        return _bind_list(arguments[0], node, path, binding)
-    if origin is dict:
-        return _bind_dict(arguments[1], node, path, binding)
-    if dataclasses.is_dataclass(annotation):
-        assert isinstance(annotation, type)
+    if origin is tuple or (annotation is Any and isinstance(node, Sequence)):
+        return _bind_list(arguments[0] if arguments else Any, node, path, binding)
+    if origin is dict or (annotation is Any and isinstance(node, Mapping)):
+        return _bind_dict(arguments[1] if arguments else Any, node, path, binding)
+    if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
         return bind_section(annotation, node, path, binding)
-    if annotation is Any and not isinstance(node, Scalar):
-        return _bind_any(node, path, binding)
     return _bind_scalar(annotation, node, path, binding)
 
 
@@ -157,21 +160,18 @@ def _bind_field(annotation: Any, declared: Key, node: Node, path: str, binding: 
     if reason:
         binding.remark(Severity.NOTE, node.location, path, f"has no effect: {reason}")
     if declared.alias_suffix:
-        return _bind_alias(declared, path, binding)
+        # The body of a repeated section is not read: remember which section counts instead.
+        binding.repeats[path] = path.removesuffix(declared.alias_suffix)
+        return None
     value = bind_value(annotation, node, path, binding)
-    return value if value is MISSING or value is None else _check_range(declared, value, node, path, binding)
-
-
-def _bind_alias(declared: Key, path: str, binding: Binding) -> None:
-    """Leave a repeated section unread, and remember which section counts instead."""
-    binding.repeats[path] = path.removesuffix(declared.alias_suffix)
+    return value if value is MISSING else _check_limits(declared, value, node, path, binding)
 
 
 def _bind_scalar(annotation: Any, node: Node, path: str, binding: Binding) -> Any:
     if not isinstance(node, Scalar):
-        return binding.error(node.location, path, f"{_describe(node)} is not a value", _describe_type(annotation))
-    if annotation is not str and scalars.is_null(node):
-        return binding.error(node.location, path, "has no value", _describe_type(annotation))
+        return binding.error(node.location, path, f"{describe_node(node)} is not a value", describe_type(annotation))
+    if annotation is not Any and scalars.is_null(node):
+        return binding.error(node.location, path, "has no value", describe_type(annotation))
     try:
         parsed = _PARSERS[annotation](node)
     except scalars.ScalarError as error:
@@ -182,13 +182,13 @@ def _bind_scalar(annotation: Any, node: Node, path: str, binding: Binding) -> An
 
 
 def _bind_union(arguments: tuple[Any, ...], node: Node, path: str, binding: Binding) -> Any:
-    """None where allowed and written; then the alternative that fits the node's shape."""
-    if NoneType in arguments and isinstance(node, Scalar) and (scalars.is_null(node) or node.text == ""):
+    """None where allowed and written; then the first alternative of the node's shape that can be read."""
+    if NoneType in arguments and isinstance(node, Scalar) and scalars.means_unset(node):
         return None
     choices = [choice for choice in arguments if choice is not NoneType]
     fitting = [choice for choice in choices if _fits(choice, node)] or choices
     for choice in fitting[:-1]:
-        attempt = Binding(binding.device_target)
+        attempt = Binding(binding.device_target, binding.elsewhere)
         value = bind_value(choice, node, path, attempt)
         if value is not MISSING:
             binding.problems += attempt.problems
@@ -211,78 +211,46 @@ def _bind_literal(allowed: tuple[Any, ...], node: Node, path: str, binding: Bind
         for value in allowed:
             if node.text == str(value):
                 return value
-    texts = [str(value) for value in allowed]
-    suggestion = nearest(node.text, texts) if isinstance(node, Scalar) else ""
-    return binding.error(node.location, path, f"{_describe(node)} is not allowed", name_values(texts), suggestion)
+    return _not_allowed(allowed, node, path, binding)
 
 
 def _bind_list(item_type: Any, node: Node, path: str, binding: Binding) -> Any:
     if not isinstance(node, Sequence):
-        return binding.error(node.location, path, f"{_describe(node)} is not a list", "a list")
+        return binding.error(node.location, path, f"{describe_node(node)} is not a list", "a list")
     values = [bind_value(item_type, item, f"{path}[{index}]", binding) for index, item in enumerate(node.items)]
     return MISSING if any(value is MISSING for value in values) else tuple(values)
 
 
 def _bind_dict(value_type: Any, node: Node, path: str, binding: Binding) -> Any:
     if not isinstance(node, Mapping):
-        return binding.error(node.location, path, f"{_describe(node)} is not a section", "keys with values")
-    values = {name: bind_value(value_type, child, _join(path, name), binding) for name, child in node.entries.items()}
+        return binding.error(node.location, path, f"{describe_node(node)} is not a section", _SECTION)
+    values = {
+        name: bind_value(value_type, child, join_path(path, name), binding) for name, child in node.entries.items()
+    }
     return MISSING if any(value is MISSING for value in values.values()) else values
 
 
-def _bind_any(node: Node, path: str, binding: Binding) -> Any:
-    if isinstance(node, Sequence):
-        return _bind_list(Any, node, path, binding)
-    return _bind_dict(Any, node, path, binding)
-
-
-def _check_range(declared: Key, value: Any, node: Node, path: str, binding: Binding) -> Any:
-    if declared.allowed and value not in declared.allowed:
-        texts = [str(choice) for choice in declared.allowed]
-        suggestion = nearest(str(value), texts)
-        return binding.error(node.location, path, f"{_describe(node)} is not allowed", name_values(texts), suggestion)
+def _check_limits(declared: Key, value: Any, node: Node, path: str, binding: Binding) -> Any:
+    """The value where the key allows it; in a list, every number is checked on its own."""
+    if isinstance(value, tuple) and isinstance(node, Sequence):
+        checked = [
+            _check_limits(declared, item, item_node, f"{path}[{index}]", binding)
+            for index, (item, item_node) in enumerate(zip(value, node.items, strict=True))
+        ]
+        return MISSING if any(item is MISSING for item in checked) else value
+    if declared.allowed and value is not None and value not in declared.allowed:
+        return _not_allowed(declared.allowed, node, path, binding)
     if not isinstance(value, int | float) or isinstance(value, bool):
         return value
     too_small = declared.minimum is not None and value < declared.minimum
     too_large = declared.maximum is not None and value > declared.maximum
     not_above = declared.above is not None and value <= declared.above
-    if too_small or too_large or not_above or value != value:
-        return binding.error(node.location, path, f"{_describe(node)} is out of range", describe_range(declared))
+    if too_small or too_large or not_above:
+        return binding.error(node.location, path, f"{describe_node(node)} is out of range", describe_range(declared))
     return value
 
 
-def describe_range(declared: Key) -> str:
-    """The numbers that a key takes, in words: `from 1`, `above 0, up to 1`."""
-    parts = [
-        f"from {declared.minimum:g}" if declared.minimum is not None else "",
-        f"above {declared.above:g}" if declared.above is not None else "",
-        f"up to {declared.maximum:g}" if declared.maximum is not None else "",
-    ]
-    return ", ".join(part for part in parts if part)
-
-
-def _describe(node: Node) -> str:
-    if isinstance(node, Scalar):
-        return scalars.show(node)
-    return "a list" if isinstance(node, Sequence) else "a section"
-
-
-def _describe_type(annotation: Any) -> str:
-    """A type in the words of a message."""
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        component: ComponentOf = arguments[1]
-        return f"a section with type: {name_values(components(component.kind)) or component.kind}"
-    if origin in (Union, UnionType):
-        return " or ".join(_describe_type(choice) for choice in arguments if choice is not NoneType)
-    if origin is Literal:
-        return name_values(arguments)
-    if origin is tuple:
-        return "a list"
-    if origin is dict or dataclasses.is_dataclass(annotation):
-        return "a section"
-    return {bool: "True, False", int: "an integer", float: "a number", str: "text"}.get(annotation, "a value")
-
-
-def _join(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
+def _not_allowed(allowed: tuple[Any, ...], node: Node, path: str, binding: Binding) -> object:
+    texts = [str(value) for value in allowed]
+    suggestion = nearest(node.text, texts) if isinstance(node, Scalar) else ""
+    return binding.error(node.location, path, f"{describe_node(node)} is not allowed", name_values(texts), suggestion)

@@ -1,12 +1,14 @@
 """What the command lines of all mf packages share: subcommands, exit statuses, and messages without tracebacks."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from mf_config.problems import UserError
+from mf_config.problems import UserError, name_values
+from mf_config.suggest import nearest
 
 OK, FAILURE, USER_ERROR = 0, 1, 2
 """Exit statuses: done; a failure at run time (or a finding); wrong use or a wrong configuration."""
@@ -32,8 +34,8 @@ class Command:
 class _Parser(argparse.ArgumentParser):
     """A parser that takes no abbreviated options and reports wrong use like every other user's mistake."""
 
-    def __init__(self, **options: object):
-        super().__init__(**{**options, "allow_abbrev": False})  # type: ignore[arg-type]
+    def __init__(self, prog: str | None = None, description: str | None = None):
+        super().__init__(prog=prog, description=description, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
         raise UserError(f"{message} (see {self.prog} --help)")
@@ -59,14 +61,19 @@ def run_command_line(
         subparser = subparsers.add_parser(command.name, help=command.summary, description=command.summary)
         command.add_arguments(subparser)
         subparser.set_defaults(run=command.run)
+    words = sys.argv[1:] if arguments is None else arguments
     try:
-        parsed = parser.parse_args(arguments)
+        _check_command(prog, words, [command.name for command in commands])
+        parsed, unknown = parser.parse_known_args(words)
+        if unknown:
+            raise UserError(f"unknown arguments: {' '.join(unknown)} (see {prog} {parsed.command} --help)")
         status: int = parsed.run(parsed)
     except UserError as error:
         print(error, file=sys.stderr)
         return USER_ERROR
     except BrokenPipeError:
-        sys.stderr.close()
+        # The reader of the output has gone: the interpreter's own flush at exit must not fail on it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILURE
     except OSError as error:
         print(f"{prog}: {error}", file=sys.stderr)
@@ -75,3 +82,15 @@ def run_command_line(
         print(f"{prog}: interrupted", file=sys.stderr)
         return 130
     return status
+
+
+def _check_command(prog: str, words: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse an unknown subcommand with the nearest one, which argparse does not name.
+
+    Raises:
+        UserError: the first word is neither a subcommand nor an option.
+    """
+    if words and not words[0].startswith("-") and words[0] not in names:
+        near = nearest(words[0], names)
+        hint = f" Did you mean {near}?" if near else ""
+        raise UserError(f"{prog}: no command is named {words[0]}. Allowed: {name_values(names)}.{hint}")

@@ -1,13 +1,18 @@
 """From a document to a `RunConfig`, or to everything that is wrong with it."""
 
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from mf_config import rules
 from mf_config.bind import MISSING, Binding, bind_section
+from mf_config.elsewhere import find_elsewhere
 from mf_config.nodes import Document, Mapping, Scalar
 from mf_config.problems import ConfigError, Problem, Severity, errors_in, in_line_order
 from mf_config.sections.context import ContextSection
 from mf_config.sections.run import RunConfig
+
+_Section = TypeVar("_Section")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +36,12 @@ def examine(document: Document) -> Examined:
     Returns:
         The configuration where there is no error, and all problems.
     """
-    binding = Binding(_device_target(document))
-    config = bind_section(RunConfig, document.root, "", binding)
-    problems = binding.problems + _unread_copies(binding)
-    if config is not MISSING:
-        assert isinstance(config, RunConfig)
+    config, binding = _bind(RunConfig, document)
+    problems = [*document.problems, *binding.problems, *_unread_copies(binding)]
+    if config is not None:
         checked = rules.Checked(config, binding.places, document.file)
         problems += [problem for rule in rules.RULES for problem in rule(checked)]
-    valid = config if isinstance(config, RunConfig) and not errors_in(problems) else None
+    valid = None if errors_in(problems) else config
     return Examined(valid, tuple(in_line_order(problems)))
 
 
@@ -54,6 +57,29 @@ def decode(document: Document) -> RunConfig:
     if examined.config is None:
         raise ConfigError(examined.problems)
     return examined.config
+
+
+def decode_as(cls: type[_Section], document: Document) -> _Section:
+    """Decode a document that is not a run configuration, by a section class of another project.
+
+    Args:
+        cls: a dataclass whose fields are declared with `mf_config.key`; it stands for the whole file.
+        document: what `mf_config.load` gave.
+    Raises:
+        ConfigError: with every problem of the document where at least one is an error.
+    """
+    section, binding = _bind(cls, document)
+    problems = [*document.problems, *binding.problems]
+    if section is None or errors_in(problems):
+        raise ConfigError(problems)
+    return section
+
+
+def _bind(cls: type[_Section], document: Document) -> tuple[_Section | None, Binding]:
+    """The document as a section, None where a key can't be read, and what was found on the way."""
+    binding = Binding(_device_target(document), partial(find_elsewhere, cls, document.root))
+    section = bind_section(cls, document.root, "", binding)
+    return None if section is MISSING else section, binding
 
 
 def _unread_copies(binding: Binding) -> list[Problem]:

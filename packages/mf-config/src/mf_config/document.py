@@ -3,12 +3,14 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from mf_config.nodes import Document, Mapping, Node, Sequence
+from mf_config.nodes import Document, Mapping, Node, Scalar, Sequence
 from mf_config.problems import ConfigError, Location, Problem
+from mf_config.scalars import means_unset
+from mf_config.suggest import nearest
 from mf_config.yaml_reader import read_file, read_value
 
 _BASE_KEY = "base_config"
-COMMAND_LINE = Location("command line", 0)
+_COMMAND_LINE = Location("command line:--set", 0)
 """Where an override stands."""
 
 
@@ -20,48 +22,75 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> Document:
             are merged key by key, later files over earlier ones.
         overrides: `key.path=value` texts, applied last and in order; the value is read as YAML.
     Returns:
-        The merged document, every value with the place where it was written.
+        The merged document, every value with the place where it was written. Mistakes that leave the rest readable,
+        such as a key written twice or an override that can't be applied, are in its `problems`.
     Raises:
-        ConfigError: the file can't be read, is not YAML, has duplicate keys, its bases form a cycle, or an override
-            can't be applied.
+        ConfigError: a file can't be read, is not YAML, or its bases are missing or form a cycle.
     """
-    sources: list[str] = []
-    root = _read_with_bases(Path(path), str(path), (), sources)
+    loader = _Loader()
+    root = loader.read(Path(path), str(path), ())
     for override in overrides:
-        root = _apply_override(root, override)
-    return Document(str(path), root, tuple(sources))
+        root = loader.apply_override(root, override)
+    return Document(str(path), root, tuple(loader.sources), tuple(loader.problems))
 
 
-def _read_with_bases(path: Path, shown: str, chain: tuple[Path, ...], sources: list[str]) -> Mapping:
-    root = read_file(path, shown)
-    chain = (*chain, path.resolve())
-    merged: Mapping | None = None
-    for name, location in _bases(root):
-        base = path.parent / name
-        if base.resolve() in chain:
-            raise ConfigError([Problem(location, _BASE_KEY, f"{name!r} leads back to this file", "no cycles")])
-        if not base.is_file():
-            raise ConfigError([Problem(location, _BASE_KEY, f"no file {str(base)!r}", "a file beside this one")])
-        below = _read_with_bases(base, str(base), chain, sources)
-        merged = below if merged is None else _merge(merged, below)
-    sources.append(shown)
-    own = _without(root, _BASE_KEY)
-    return own if merged is None else _merge(merged, own)
+class _Loader:
+    """Reads files and overrides, and gathers their names and mistakes on the way."""
+
+    def __init__(self) -> None:
+        self.sources: list[str] = []
+        self.problems: list[Problem] = []
+
+    def read(self, path: Path, shown: str, chain: tuple[Path, ...]) -> Mapping:
+        """A file over its bases; `chain` holds the files that asked for it."""
+        reading = read_file(path, shown)
+        self.problems += reading.problems
+        chain = (*chain, path.resolve())
+        merged: Mapping | None = None
+        for named in _bases(reading.root):
+            base = path.parent / named.text
+            if base.resolve() in chain:
+                raise _base_error(named, f"{named.text!r} leads back to this file", "no cycles")
+            if not base.is_file():
+                near = nearest(base.name, (other.name for other in base.parent.glob("*")))
+                raise _base_error(named, f"no file {str(base)!r}", "a path relative to this file", near)
+            below = self.read(base, str(base), chain)
+            merged = below if merged is None else _merge(merged, below)
+        self.sources.append(shown)
+        own = _without(reading.root, _BASE_KEY)
+        return own if merged is None else _merge(merged, own)
+
+    def apply_override(self, root: Mapping, override: str) -> Mapping:
+        """The document with one `key.path=value` applied, or as it was where that is impossible."""
+        path, equals, text = override.partition("=")
+        if not equals or not all(path.split(".")):
+            what = f"{override!r} is not an override"
+            self.problems.append(Problem(_COMMAND_LINE, "", what, "KEY.PATH=VALUE"))
+            return root
+        try:
+            changed = _replace(root, path.split("."), read_value(text, _COMMAND_LINE, path), path)
+        except ConfigError as error:
+            self.problems += error.problems
+            return root
+        assert isinstance(changed, Mapping)
+        return changed
 
 
-def _bases(root: Mapping) -> list[tuple[str, Location]]:
-    """Names in `base_config`, each with its place."""
+def _bases(root: Mapping) -> list[Scalar]:
+    """The names in `base_config`."""
     node = root.entries.get(_BASE_KEY)
-    if node is None:
+    if node is None or (isinstance(node, Scalar) and means_unset(node)):
         return []
-    if isinstance(node, Mapping):
-        raise ConfigError([Problem(node.location, _BASE_KEY, "is a section", "a file name or a list of them")])
     names = []
     for item in node.items if isinstance(node, Sequence) else (node,):
-        if isinstance(item, Sequence | Mapping):
-            raise ConfigError([Problem(item.location, _BASE_KEY, "is not a file name", "a file name")])
-        names.append((item.text, item.location))
+        if not isinstance(item, Scalar):
+            raise _base_error(item, "is not a file name", "a file name or a list of them")
+        names.append(item)
     return names
+
+
+def _base_error(node: Node, what: str, allowed: str, suggestion: str = "") -> ConfigError:
+    return ConfigError([Problem(node.location, _BASE_KEY, what, allowed, suggestion)])
 
 
 def _merge(below: Mapping, above: Mapping) -> Mapping:
@@ -78,31 +107,25 @@ def _without(root: Mapping, name: str) -> Mapping:
     return Mapping({key: node for key, node in root.entries.items() if key != name}, root.key_locations, root.location)
 
 
-def _apply_override(root: Mapping, override: str) -> Mapping:
-    path, equals, text = override.partition("=")
-    if not equals or not all(path.split(".")):
-        what = f"{override!r} is not an override"
-        raise ConfigError([Problem(COMMAND_LINE, "--set", what, "KEY.PATH=VALUE")])
-    place = Location(f"{COMMAND_LINE.file}:--set", 0)
-    changed = _replace(root, path.split("."), read_value(text, place, path), place, path)
-    assert isinstance(changed, Mapping)
-    return changed
+def _replace(node: Node | None, keys: list[str], value: Node, path: str) -> Node:
+    """A copy of `node` with the value under `keys` set; missing sections are made on the way.
 
-
-def _replace(node: Node | None, keys: list[str], value: Node, place: Location, path: str) -> Node:
-    """A copy of `node` with the value under `keys` set; missing sections are made on the way."""
+    Raises:
+        ConfigError: a list has no such element.
+    """
     if not keys:
         return value
     name, rest = keys[0], keys[1:]
     if isinstance(node, Sequence):
-        if not name.isdigit() or int(name) >= len(node.items):
-            what = f"the list has no element {name!r}"
-            raise ConfigError([Problem(place, path, what, f"0 to {len(node.items) - 1}")])
+        if not (name.isascii() and name.isdigit() and int(name) < len(node.items)):
+            allowed = f"0 to {len(node.items) - 1}" if node.items else "a whole list"
+            raise ConfigError([Problem(_COMMAND_LINE, path, f"the list has no element {name!r}", allowed)])
         items = list(node.items)
-        items[int(name)] = _replace(items[int(name)], rest, value, place, path)
+        items[int(name)] = _replace(items[int(name)], rest, value, path)
         return Sequence(tuple(items), node.location)
-    entries = dict(node.entries) if isinstance(node, Mapping) else {}
-    places = dict(node.key_locations) if isinstance(node, Mapping) else {}
-    entries[name] = _replace(entries.get(name), rest, value, place, path)
-    places[name] = place
-    return Mapping(entries, places, node.location if node is not None else place)
+    section = node if isinstance(node, Mapping) else Mapping({}, {}, _COMMAND_LINE)
+    entries, places = dict(section.entries), dict(section.key_locations)
+    entries[name] = _replace(entries.get(name), rest, value, path)
+    if not rest or name not in places:
+        places[name] = _COMMAND_LINE
+    return Mapping(entries, places, section.location)

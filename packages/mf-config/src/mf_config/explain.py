@@ -1,6 +1,6 @@
 """What a key does, in a few lines: `mf-train explain KEY` prints it."""
 
-from mf_config.bind import describe_range
+from mf_config.describe import describe_range
 from mf_config.outline import Entry, outline
 from mf_config.problems import UserError, name_values
 from mf_config.schema import REQUIRED

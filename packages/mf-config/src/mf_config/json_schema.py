@@ -4,9 +4,8 @@ import dataclasses
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from mf_config.bind import TYPE_KEY, hints_of
 from mf_config.components import components
-from mf_config.schema import REQUIRED, Key, key_of, tag_of
+from mf_config.schema import TYPE_KEY, Key, declarations, tag_of
 from mf_config.sections.run import RunConfig
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -23,6 +22,8 @@ _SCALARS: dict[Any, dict[str, Any]] = {
 def json_schema() -> dict[str, Any]:
     """The whole schema, with the components of all installed packages."""
     schema = _section(RunConfig)
+    # A file with a base leaves out what the base has.
+    schema["anyOf"] = [{"required": ["base_config"]}, {"required": schema.pop("required")}]
     schema["properties"]["base_config"] = {
         "description": "Files to read first, relative to this one; this file's keys win.",
         "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
@@ -37,43 +38,46 @@ def _section(cls: type) -> dict[str, Any]:
     if tag:
         properties[TYPE_KEY] = {"enum": list(tag.names)}
         required.append(TYPE_KEY)
-    for declared in dataclasses.fields(cls):
-        properties[declared.name] = _described(key_of(declared), _type(hints_of(cls)[declared.name]))
-        if declared.default is REQUIRED:
-            required.append(declared.name)
+    for name, declared in declarations(cls).items():
+        properties[name] = {"description": declared.key.doc}
+        if not declared.key.alias_suffix:
+            properties[name] |= _type(declared.annotation, declared.key)
+        if declared.required:
+            required.append(name)
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-def _described(declared: Key, schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of one key with its description and bounds."""
-    if declared.alias_suffix:
-        return {"description": declared.doc}
-    bounds = {"minimum": declared.minimum, "maximum": declared.maximum, "exclusiveMinimum": declared.above}
-    limits = {name: bound for name, bound in bounds.items() if bound is not None}
-    enum = {"enum": list(declared.allowed)} if declared.allowed else {}
-    return {"description": declared.doc, **schema, **limits, **enum}
+def _scalar(annotation: Any, declared: Key) -> dict[str, Any]:
+    """The schema of one plain value within the key's limits."""
+    limits: dict[str, Any] = {}
+    if annotation in (int, float):
+        bounds = {"minimum": declared.minimum, "maximum": declared.maximum, "exclusiveMinimum": declared.above}
+        limits = {name: bound for name, bound in bounds.items() if bound is not None}
+    if declared.allowed:
+        limits["enum"] = list(declared.allowed)
+    return {**_SCALARS[annotation], **limits}
 
 
-def _type(annotation: Any) -> dict[str, Any]:
+def _type(annotation: Any, declared: Key) -> dict[str, Any]:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         classes = dict.fromkeys(components(arguments[1].kind).values())
         return {"oneOf": [_section(cls) for cls in classes]} if classes else {"type": "object"}
     if origin in (Union, UnionType):
-        return _union(arguments)
+        return _union(arguments, declared)
     if origin is Literal:
         return {"enum": list(arguments)}
     if origin is tuple:
-        return {"type": "array", "items": _type(arguments[0])}
+        return {"type": "array", "items": _type(arguments[0], declared)}
     if origin is dict:
-        return {"type": "object", "additionalProperties": _type(arguments[1])}
+        return {"type": "object", "additionalProperties": _type(arguments[1], declared)}
     if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
         return _section(annotation)
-    return dict(_SCALARS[annotation])
+    return _scalar(annotation, declared)
 
 
-def _union(arguments: tuple[Any, ...]) -> dict[str, Any]:
-    choices = [_type(choice) for choice in arguments if choice is not NoneType]
+def _union(arguments: tuple[Any, ...], declared: Key) -> dict[str, Any]:
+    choices = [_type(choice, declared) for choice in arguments if choice is not NoneType]
     if NoneType in arguments:
         choices.append({"enum": [None, "None", ""]})
     return choices[0] if len(choices) == 1 else {"anyOf": choices}

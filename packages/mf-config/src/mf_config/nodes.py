@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
-from mf_config.problems import Location
+from mf_config.problems import Location, Problem
+
+_LONGEST = 60
+"""Characters of a value that a message quotes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,8 +57,26 @@ class Document:
         file: the file's name as the user gave it.
         root: the top-level mapping.
         sources: every file that was read, base files first.
+        problems: mistakes of writing that left the rest readable (a key written twice); decoding reports them together
+            with its own.
     """
 
     file: str
     root: Mapping
     sources: tuple[str, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+def describe_node(node: Node) -> str:
+    """What stands in the file, as a message quotes it."""
+    if not isinstance(node, Scalar):
+        return "a list" if isinstance(node, Sequence) else "a section"
+    text = node.text if len(node.text) <= _LONGEST else node.text[:_LONGEST] + "…"
+    if not text.isprintable():
+        return repr(text)
+    return f"'{text}'" if node.quoted or not text else text
+
+
+def join_path(path: str, name: str) -> str:
+    """The dotted path of a key inside the section at `path`, which is empty for the file itself."""
+    return f"{path}.{name}" if path else name

@@ -3,13 +3,13 @@
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
-from mf_config.bind import hints_of
 from mf_config.components import components
-from mf_config.problems import name_values
-from mf_config.schema import ALL_MODES, REQUIRED, Key, key_of, tag_of
+from mf_config.describe import describe_type
+from mf_config.nodes import join_path
+from mf_config.schema import ALL_MODES, Key, declarations, tag_of
 from mf_config.sections.run import RunConfig
 
 
@@ -40,30 +40,12 @@ class Entry:
     @property
     def type_text(self) -> str:
         """The type in words."""
-        return describe(self.annotation)
+        return describe_type(self.annotation)
 
 
 def outline() -> Iterator[Entry]:
     """Every key of a run configuration, components of all installed packages included, in schema order."""
     yield from _walk(RunConfig, "", ALL_MODES)
-
-
-def describe(annotation: Any) -> str:
-    """A field's type in the words of a reference page."""
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        return f"section, type: {name_values(components(arguments[1].kind)) or 'any'}"
-    if origin in (Union, UnionType):
-        return " or ".join(describe(choice) for choice in arguments if choice is not NoneType)
-    if origin is Literal:
-        return name_values(arguments)
-    if origin is tuple:
-        return f"list of {describe(arguments[0])}"
-    if origin is dict:
-        return f"names with {describe(arguments[1])}"
-    if dataclasses.is_dataclass(annotation):
-        return "section"
-    return {bool: "boolean", int: "integer", float: "number", str: "text"}.get(annotation, "any value")
 
 
 def sections_in(annotation: Any) -> Iterator[tuple[str, type]]:
@@ -82,14 +64,11 @@ def sections_in(annotation: Any) -> Iterator[tuple[str, type]]:
 
 def _walk(cls: type, path: str, modes: tuple[str, ...]) -> Iterator[Entry]:
     tag = tag_of(cls)
-    for declared in dataclasses.fields(cls):
-        details = key_of(declared)
-        here = f"{path}.{declared.name}" if path else declared.name
-        annotation = hints_of(cls)[declared.name]
-        own_modes = details.modes or modes
-        default = declared.default if declared.default is not REQUIRED else REQUIRED
-        names = tag.names if tag else ()
-        yield Entry(here, names, cls, declared.name, annotation, details, default, own_modes)
-        if not details.alias_suffix:
-            for suffix, section in sections_in(annotation):
+    names = tag.names if tag else ()
+    for name, declared in declarations(cls).items():
+        here = join_path(path, name)
+        own_modes = declared.key.modes or modes
+        yield Entry(here, names, cls, name, declared.annotation, declared.key, declared.default, own_modes)
+        if not declared.key.alias_suffix:
+            for suffix, section in sections_in(declared.annotation):
                 yield from _walk(section, here + suffix, own_modes)

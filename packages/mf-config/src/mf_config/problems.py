@@ -9,7 +9,7 @@ _MOST_ALLOWED = 12
 
 
 class Severity(Enum):
-    """How much a problem matters: an error stops the run, a warning says what was guessed, a note what has no effect."""
+    """An error stops the run, a warning says what was guessed, a note what has no effect."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -85,7 +85,8 @@ class ConfigError(UserError):
     def __init__(self, problems: Sequence[Problem]):
         """Takes the problems found, errors among them; the text is one line a problem."""
         self.problems = tuple(in_line_order(problems))
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        lines = [str(problem) for problem in self.problems]
+        super().__init__("\n".join([*lines, summarize(self.problems)] if len(lines) > 1 else lines))
 
 
 def in_line_order(problems: Iterable[Problem]) -> list[Problem]:
@@ -96,6 +97,13 @@ def in_line_order(problems: Iterable[Problem]) -> list[Problem]:
 def errors_in(problems: Iterable[Problem]) -> list[Problem]:
     """Only the problems that stop a run."""
     return [problem for problem in problems if problem.severity is Severity.ERROR]
+
+
+def summarize(problems: Sequence[Problem]) -> str:
+    """How many problems of each severity there are, and in which files: `3 errors, 1 warning in run.yaml`."""
+    counts = {severity: sum(problem.severity is severity for problem in problems) for severity in Severity}
+    texts = [f"{count} {severity.value}{'s' if count > 1 else ''}" for severity, count in counts.items() if count]
+    return f"{', '.join(texts) or 'no problems'} in {name_values(sorted({p.location.file for p in problems}))}"
 
 
 def name_values(values: Iterable[object]) -> str:

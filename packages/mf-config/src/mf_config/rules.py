@@ -25,6 +25,9 @@ class Checked:
         return Problem(self.places.get(parent, Location(self.file, 0)), path, what, allowed, suggestion)
 
 
+_EVALUATED = ("eval_dataset", "eval_dataset_task", "metric")
+"""What an evaluation needs, in a run of its own or while training."""
+
 Rule = Callable[[Checked], Iterator[Problem]]
 
 
@@ -32,17 +35,17 @@ def sections_of_the_run_mode(checked: Checked) -> Iterator[Problem]:
     """Training needs rows and an optimizer, evaluation needs rows and a metric, prediction needs a prompt."""
     config = checked.config
     needed: list[str] = []
-    if config.run_mode in TRAIN_MODES:
+    if _trains(config):
         needed += ["train_dataset", "train_dataset_task", "optimizer"]
-    if config.run_mode == "eval" or (config.run_mode in TRAIN_MODES and config.do_eval):
-        needed += ["eval_dataset", "eval_dataset_task", "metric"]
+    if _evaluates(config):
+        needed += _EVALUATED
     if config.run_mode == "predict":
         needed += ["input_data"]
     if config.run_mode in ("eval", "predict"):
         needed += ["load_checkpoint"]
-    why = f"run_mode {config.run_mode}" + (" with do_eval" if config.do_eval and config.run_mode in TRAIN_MODES else "")
     for name in needed:
         if getattr(config, name) is None:
+            why = f"run_mode {config.run_mode}" + (" with do_eval" if _trains(config) and name in _EVALUATED else "")
             yield checked.problem(name, f"is missing, and {why} needs it", "a value or section")
 
 
@@ -60,18 +63,28 @@ def architecture_of_the_family(checked: Checked) -> Iterator[Problem]:
 def tokenizer_of_each_dataset(checked: Checked) -> Iterator[Problem]:
     """A data set that the run reads has a tokenizer of its own or that of `processor`."""
     config = checked.config
-    for name in ("train_dataset", "eval_dataset"):
+    for name, is_read in (("train_dataset", _trains(config)), ("eval_dataset", _evaluates(config))):
         section = getattr(config, name)
-        if section is not None and section.tokenizer is None and config.processor.tokenizer is None:
+        if is_read and section is not None and section.tokenizer is None and config.processor.tokenizer is None:
             yield checked.problem(f"{name}.tokenizer", "is missing", "a section here or under processor")
 
 
 def learning_rate_is_given(checked: Checked) -> Iterator[Problem]:
     """Without a schedule the optimizer's own constant rate counts, so it must be there."""
     config = checked.config
-    if config.optimizer is not None and config.lr_schedule is None and config.optimizer.learning_rate is None:
+    if not _trains(config) or config.optimizer is None or config.lr_schedule is not None:
+        return
+    if config.optimizer.learning_rate is None:
         what = "is missing, and there is no lr_schedule"
         yield checked.problem("optimizer.learning_rate", what, "a number, or a section lr_schedule")
+
+
+def _trains(config: RunConfig) -> bool:
+    return config.run_mode in TRAIN_MODES
+
+
+def _evaluates(config: RunConfig) -> bool:
+    return config.run_mode == "eval" or (_trains(config) and config.do_eval)
 
 
 RULES: tuple[Rule, ...] = (

@@ -8,11 +8,14 @@ import math
 import re
 from dataclasses import dataclass
 
-from mf_config.nodes import Scalar
+from mf_config.nodes import Scalar, describe_node
 from mf_config.suggest import nearest
 
 _INT = re.compile(r"[+-]?[0-9]+(_[0-9]+)*\Z")
-_FLOAT = re.compile(r"[+-]?([0-9]+(_[0-9]+)*)?(\.[0-9]*)?([eE][+-]?[0-9]+)?\Z")
+_MOST_DIGITS = 40
+"""Longer integers are no number of anything; Python itself refuses to read more than 4300 digits."""
+_FLOAT = re.compile(r"[+-]?([0-9]+(_[0-9]+)*\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\Z")
+_INFINITE = re.compile(r"[+-]?\.?inf\Z", re.IGNORECASE)
 _LEADING_ZERO = re.compile(r"[+-]?0[0-9_]+\Z")
 _NULLS = frozenset({"", "~", "null", "Null", "NULL", "None"})
 _TRUE = frozenset({"true", "yes", "on"})
@@ -40,18 +43,18 @@ class ScalarError(ValueError):
 class Parsed:
     """A value and, where its meaning was guessed, what was guessed (else an empty string)."""
 
-    value: bool | int | float | str
+    value: bool | int | float | str | None
     guess: str = ""
 
 
 def is_null(scalar: Scalar) -> bool:
-    """Whether the scalar means "not set": nothing, `null`, `~`, `None` or `"None"`, but not a quoted `""`."""
-    return scalar.text in _NULLS and not (scalar.quoted and scalar.text == "")
+    """Whether the scalar is written without quotation marks and means "not set": nothing, `null`, `~` or `None`."""
+    return not scalar.quoted and scalar.text in _NULLS
 
 
-def show(scalar: Scalar) -> str:
-    """The scalar as a message quotes it."""
-    return f"'{scalar.text}'" if scalar.quoted or not scalar.text else scalar.text
+def means_unset(scalar: Scalar) -> bool:
+    """Whether the scalar leaves an optional key unset: as `is_null`, and `""` and `"None"` as real files write them."""
+    return scalar.text in _NULLS
 
 
 def parse_bool(scalar: Scalar) -> Parsed:
@@ -62,8 +65,8 @@ def parse_bool(scalar: Scalar) -> Parsed:
     """
     word = scalar.text.lower()
     if word not in _TRUE | _FALSE:
-        raise ScalarError(f"{show(scalar)} is not a boolean", "True, False", nearest(word, ("True", "False")))
-    return Parsed(word in _TRUE, f"the text {show(scalar)} is taken as a boolean" if scalar.quoted else "")
+        raise ScalarError(f"{describe_node(scalar)} is not a boolean", "True, False", nearest(word, ("True", "False")))
+    return Parsed(word in _TRUE, f"the text {describe_node(scalar)} is taken as a boolean" if scalar.quoted else "")
 
 
 def parse_int(scalar: Scalar) -> Parsed:
@@ -74,25 +77,30 @@ def parse_int(scalar: Scalar) -> Parsed:
     """
     text = scalar.text
     if _LEADING_ZERO.match(text):
-        raise ScalarError(f"{show(scalar)} is ambiguous (octal or decimal?)", "an integer", _without_zeros(text))
+        what = f"{describe_node(scalar)} is ambiguous (octal or decimal?)"
+        raise ScalarError(what, "an integer", _without_zeros(text))
+    if _INT.match(text) and len(text.replace("_", "")) > _MOST_DIGITS:
+        raise ScalarError(f"{describe_node(scalar)} is too large", f"an integer of at most {_MOST_DIGITS} digits")
     if _INT.match(text):
-        return Parsed(int(text), f"the text {show(scalar)} is taken as an integer" if scalar.quoted else "")
+        return Parsed(int(text), f"the text {describe_node(scalar)} is taken as an integer" if scalar.quoted else "")
     number = _float_or_none(text)
     if number is not None and math.isfinite(number) and number == int(number):
-        return Parsed(int(number), f"{show(scalar)} is taken as the integer {int(number)}")
-    raise ScalarError(f"{show(scalar)} is not an integer", "an integer")
+        return Parsed(int(number), f"{describe_node(scalar)} is taken as the integer {int(number)}")
+    raise ScalarError(f"{describe_node(scalar)} is not an integer", "an integer")
 
 
 def parse_float(scalar: Scalar) -> Parsed:
-    """A number in any usual spelling (`1e-5`, `1.e-5`, `.5`, `3`, `inf`); in quotation marks with a warning.
+    """A number in any usual spelling (`1e-5`, `1.e-5`, `.5`, `3`, `.inf`); in quotation marks with a warning.
 
     Raises:
-        ScalarError: anything else.
+        ScalarError: anything else; `.nan` too, since no key has a use for it.
     """
     number = _float_or_none(scalar.text)
     if number is None:
-        raise ScalarError(f"{show(scalar)} is not a number", "a number")
-    return Parsed(number, f"the text {show(scalar)} is taken as a number" if scalar.quoted else "")
+        raise ScalarError(f"{describe_node(scalar)} is not a number", "a number")
+    if math.isinf(number) and not _INFINITE.match(scalar.text):
+        raise ScalarError(f"{describe_node(scalar)} is too large", "a number up to 1.8e308")
+    return Parsed(number, f"the text {describe_node(scalar)} is taken as a number" if scalar.quoted else "")
 
 
 def parse_text(scalar: Scalar) -> Parsed:
@@ -101,21 +109,23 @@ def parse_text(scalar: Scalar) -> Parsed:
 
 
 def parse_untyped(scalar: Scalar) -> Parsed:
-    """The value by its own looks, for keys that take any type: boolean, integer, float, else text."""
-    if not scalar.quoted:
-        for parse in (parse_bool, parse_float):
-            try:
-                parsed = parse(scalar)
-            except ScalarError:
-                continue
-            return Parsed(int(scalar.text)) if _INT.match(scalar.text) else parsed
+    """The value by its own looks, for keys that take any type: not set, boolean, integer, float, else text."""
+    if scalar.quoted:
+        return Parsed(scalar.text)
+    if is_null(scalar):
+        return Parsed(None)
+    for parse in (parse_bool, parse_int if _INT.match(scalar.text) else parse_float):
+        try:
+            return parse(scalar)
+        except ScalarError:
+            continue
     return Parsed(scalar.text)
 
 
 def _float_or_none(text: str) -> float | None:
-    if text.lower().lstrip("+-.") in {"inf", "nan"}:
-        return float(text.lower().replace(".", ""))
-    return float(text) if _FLOAT.match(text) and any(c.isdigit() for c in text.lower().split("e")[0]) else None
+    if _INFINITE.match(text):
+        return float(text.replace(".", ""))
+    return float(text) if _FLOAT.match(text) else None
 
 
 def _without_zeros(text: str) -> str:

@@ -8,7 +8,9 @@ decorated with `component`, in the module of the thing that it configures.
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from functools import cache
+from types import MappingProxyType
+from typing import Any, TypeVar, get_type_hints
 
 REQUIRED: Any = dataclasses.MISSING
 """Default of a key that the file must give."""
@@ -17,6 +19,9 @@ TRAIN_MODES = ("train", "finetune")
 EVAL_MODES = ("eval",)
 PREDICT_MODES = ("predict",)
 ALL_MODES = TRAIN_MODES + EVAL_MODES + PREDICT_MODES
+
+TYPE_KEY = "type"
+"""The key by which a component's section says which component it configures."""
 
 _KEY = "mf_config.key"
 _COMPONENT = "__mf_component__"
@@ -30,7 +35,7 @@ class Key:
     Attributes:
         doc: what the key does, in one or two sentences, with units.
         allowed: the only values it takes; empty for any value of its type.
-        minimum: smallest number (or length of a list) that is allowed.
+        minimum: smallest number that is allowed; in a list, for each of its numbers.
         maximum: largest number that is allowed.
         above: a number that the value must exceed.
         modes: the run modes that read it; empty means those of its section.
@@ -92,6 +97,38 @@ def key_of(declared: "dataclasses.Field[Any]") -> Key:
         raise TypeError(f"field {declared.name!r} was not declared with mf_config.key")
     found: Key = declared.metadata[_KEY]
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """One key of a section class: its name, its resolved annotation, its `Key` and its default."""
+
+    name: str
+    annotation: Any
+    key: Key
+    default: Any
+
+    @property
+    def required(self) -> bool:
+        """Whether the file must give it."""
+        return self.default is REQUIRED
+
+
+@cache
+def declarations(cls: type) -> Mapping[str, Declaration]:
+    """The keys of a section class by name, in the order of its fields.
+
+    Raises:
+        TypeError: a field was not declared with `key`.
+    """
+    assert dataclasses.is_dataclass(cls), f"{cls.__name__} must be a dataclass"
+    hints = get_type_hints(cls, include_extras=True)
+    return MappingProxyType(
+        {
+            declared.name: Declaration(declared.name, hints[declared.name], key_of(declared), declared.default)
+            for declared in dataclasses.fields(cls)
+        }
+    )
 
 
 def component(kind: str, *names: str) -> Callable[[_Class], _Class]:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-_CUTOFF = 0.7
-"""Below this similarity a guess misleads more often than it helps (difflib's ratio, 0 to 1)."""
+_CUTOFF = 0.8
+"""Below this similarity (difflib's ratio, 0 to 1) words that only share an ending pass for each other."""
 
 _SYNONYMS = {
     "lr": "learning_rate",
@@ -46,6 +46,13 @@ def nearest(name: str, choices: Iterable[str]) -> str:
     known = list(choices)
     if _SYNONYMS.get(name.lower()) in known:
         return _SYNONYMS[name.lower()]
-    folded = {choice.lower().replace("-", "_"): choice for choice in reversed(known)}
-    matches = get_close_matches(name.lower().replace("-", "_"), folded, n=1, cutoff=_CUTOFF)
+    word = _fold(name)
+    folded = {_fold(choice): choice for choice in reversed(known)}
+    # Two letters that changed places make a short word less similar than the cutoff asks.
+    swapped = [choice for choice in folded if sorted(choice) == sorted(word)]
+    matches = swapped or get_close_matches(word, folded, n=1, cutoff=_CUTOFF)
     return folded[matches[0]] if matches else ""
+
+
+def _fold(name: str) -> str:
+    return name.lower().replace("-", "_")

@@ -1,56 +1,72 @@
 """Strict YAML into located nodes.
 
-Anchors, aliases, block and flow styles are read; duplicate keys, merge keys, tags, several documents and keys that are
+Anchors, aliases, merge keys, block and flow styles are read; duplicate keys, tags, several documents and keys that are
 not text are mistakes. Scalars stay text: their type is decided by the field that takes them (`mf_config.scalars`).
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
-from mf_config.nodes import Mapping, Node, Scalar, Sequence
+from mf_config.nodes import Mapping, Node, Scalar, Sequence, describe_node, join_path
 from mf_config.problems import ConfigError, Location, Problem
+from mf_config.suggest import nearest
+from mf_config.syntax_errors import explain_syntax, single
 
-_PLAIN_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("bool", "float", "int", "null", "str", "timestamp"))
-_MERGE_TAG = "tag:yaml.org,2002:merge"
-_CONTAINER_TAGS = frozenset({"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"})
-_MERGE_KEY = "<<"
+_TAG = "tag:yaml.org,2002:"
+_SCALAR_TAGS = frozenset(
+    f"{_TAG}{name}" for name in ("bool", "float", "int", "merge", "null", "str", "timestamp", "value")
+)
+_CONTAINER_TAGS = frozenset({f"{_TAG}map", f"{_TAG}seq"})
+_MERGE_TAG = f"{_TAG}merge"
+
+_DEEPEST = 100
+"""Levels of nesting; far beyond any configuration, far below Python's recursion limit."""
 
 
-def read_file(path: Path, shown: str | None = None) -> Mapping:
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A file's top-level mapping, and the mistakes that left the rest of it readable."""
+
+    root: Mapping
+    problems: tuple[Problem, ...]
+
+
+def read_file(path: Path, shown: str | None = None) -> Reading:
     """Read one YAML file.
 
     Args:
         path: the file; UTF-8, with or without byte-order mark, any line ends.
         shown: the name under which messages speak of it; the path as given where None.
     Returns:
-        Its top-level mapping; empty where the file is.
+        Its top-level mapping (empty where the file is) with every duplicate key and unsupported construct.
     Raises:
-        ConfigError: with every duplicate key and unsupported construct, or the one syntax error.
+        ConfigError: the file can't be read at all; the first syntax error.
     """
     name = shown or str(path)
     try:
         text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError as error:
+        raise single(Location(name, 0), "no such file", "", _file_nearby(path)) from error
     except OSError as error:
-        raise _single(Location(name, 0), f"can't be read: {error.strerror or error}") from error
+        raise single(Location(name, 0), f"can't be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        raise _single(Location(name, line), f"byte {error.start} is not UTF-8", "a text file in UTF-8") from error
+        raise single(Location(name, line), f"byte {error.start} is not UTF-8", "a text file in UTF-8") from error
     return read_text(text, name)
 
 
-def read_text(text: str, name: str) -> Mapping:
+def read_text(text: str, name: str) -> Reading:
     """Read YAML text; `name` stands for the file in messages. See `read_file`."""
     node = _compose(text, name)
-    if node is None:
-        return Mapping({}, {}, Location(name, 1))
-    reader = _Reader(name)
-    root = reader.convert(node, "")
-    if reader.problems:
-        raise ConfigError(reader.problems)
+    if node is None or node.value == "":
+        return Reading(Mapping({}, {}, Location(name, 1)), ())
+    converter = _Converter(name)
+    root = converter.convert(node, "")
     if not isinstance(root, Mapping):
-        raise _single(root.location, "the file is not a mapping", "keys with values, `key: value`, at the top level")
-    return root
+        raise single(root.location, f"{describe_node(root)} is all there is", "keys with values, `key: value`")
+    return Reading(root, tuple(converter.problems))
 
 
 def read_value(text: str, location: Location, path: str) -> Node:
@@ -61,15 +77,19 @@ def read_value(text: str, location: Location, path: str) -> Node:
         location: what stands for the file in messages.
         path: dotted path of the key, for messages.
     Raises:
-        ConfigError: the text is not one YAML value.
+        ConfigError: the text is not one YAML value, or a part of it would be lost as a comment.
     """
     node = _compose(text, location.file)
-    if node is None:
+    if node is None and not text.strip():
         return Scalar("", True, location)
-    reader = _Reader(location.file, fixed=location)
-    value = reader.convert(node, path)
-    if reader.problems:
-        raise ConfigError(reader.problems)
+    if node is None or text[node.end_mark.index :].strip():
+        lost = text if node is None else text[node.end_mark.index :].strip()
+        allowed = "quotation marks around a value with ' #'"
+        raise ConfigError([Problem(location, path, f"{lost} is a comment to YAML", allowed)])
+    converter = _Converter(location.file, fixed=location)
+    value = converter.convert(node, path)
+    if converter.problems:
+        raise ConfigError(converter.problems)
     return value
 
 
@@ -83,31 +103,21 @@ def _compose(text: str, name: str) -> yaml.Node | None:
         composed: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
         return composed
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark else 0
-        raise _single(Location(name, line), *_explain_syntax(error, text, line)) from error
+        raise explain_syntax(error, text, name) from error
     except yaml.reader.ReaderError as error:
         line = text[: error.position].count("\n") + 1
-        raise _single(Location(name, line), f"character U+{error.character:04X} is not allowed in YAML") from error
+        raise single(Location(name, line), f"character U+{error.character:04X} is not allowed in YAML") from error
+    except RecursionError as error:
+        raise single(Location(name, 0), f"nested more than {_DEEPEST} levels deep") from error
 
 
-def _explain_syntax(error: yaml.MarkedYAMLError, text: str, line: int) -> tuple[str, str]:
-    """What is wrong and what is allowed, in the words of a person who edits a run configuration."""
-    lines = text.splitlines()
-    written = lines[line - 1] if 0 < line <= len(lines) else ""
-    if "\t" in written[: len(written) - len(written.lstrip())]:
-        return "a tab indents this line", "spaces only"
-    what = (error.problem or "malformed YAML").replace("found ", "")
-    if error.context and error.context_mark:
-        what += f" ({error.context}, line {error.context_mark.line + 1})"
-    return f"not valid YAML: {what}", ""
+def _file_nearby(path: Path) -> str:
+    """A file of a similar name in the same folder, or an empty string."""
+    near = nearest(path.name, (other.name for other in path.parent.glob("*")))
+    return str(path.parent / near) if near else ""
 
 
-def _single(location: Location, what: str, allowed: str = "") -> ConfigError:
-    return ConfigError([Problem(location, "", what, allowed)])
-
-
-class _Reader:
+class _Converter:
     """Converts PyYAML nodes and gathers what is wrong on the way."""
 
     def __init__(self, name: str, fixed: Location | None = None):
@@ -115,58 +125,79 @@ class _Reader:
         self.problems: list[Problem] = []
         self._name = name
         self._fixed = fixed
-        self._known: dict[int, Node] = {}
-        self._open: set[int] = set()
+        self._known: dict[yaml.Node, Node] = {}
+        self._open: set[yaml.Node] = set()
 
     def convert(self, node: yaml.Node, path: str) -> Node:
-        """The located form of a node; an alias gives the very object of its anchor."""
-        location = self._locate(node)
-        if id(node) in self._open:
-            self.problems.append(Problem(location, path, "the alias stands inside its own anchor", "no cycles"))
-            return Scalar("", False, location)
-        if id(node) not in self._known:
-            self._open.add(id(node))
-            self._known[id(node)] = self._convert_new(node, path, location)
-            self._open.discard(id(node))
-        return self._known[id(node)]
+        """The located form of a node; an alias gives the very object of its anchor.
+
+        Raises:
+            ConfigError: an alias stands inside its own anchor, or the nesting is absurd: nothing can be made of that.
+        """
+        if node in self._open:
+            what = "the alias stands inside its own anchor"
+            raise ConfigError([Problem(self._locate(node), path, what, "no cycles")])
+        if len(self._open) > _DEEPEST:
+            raise single(self._locate(node), f"nested more than {_DEEPEST} levels deep")
+        if node not in self._known:
+            self._open.add(node)
+            self._known[node] = self._convert_new(node, path, self._locate(node))
+            self._open.discard(node)
+        return self._known[node]
 
     def _convert_new(self, node: yaml.Node, path: str, location: Location) -> Node:
+        self._check_tag(node, path)
         if isinstance(node, yaml.MappingNode):
-            self._check_tag(node, path, _CONTAINER_TAGS)
             return self._convert_mapping(node, path, location)
         if isinstance(node, yaml.SequenceNode):
-            self._check_tag(node, path, _CONTAINER_TAGS)
             items = (self.convert(item, f"{path}[{index}]") for index, item in enumerate(node.value))
             return Sequence(tuple(items), location)
-        self._check_tag(node, path, _PLAIN_TAGS | {_MERGE_TAG, "tag:yaml.org,2002:value"})
+        assert isinstance(node, yaml.ScalarNode)
         return Scalar(node.value, node.style is not None, location)
 
     def _convert_mapping(self, node: yaml.MappingNode, path: str, location: Location) -> Mapping:
-        entries: dict[str, Node] = {}
-        key_locations: dict[str, Location] = {}
+        own = Mapping({}, {}, location)
+        merged: list[Mapping] = []
         for key_node, value_node in node.value:
             place = self._locate(key_node)
             if not isinstance(key_node, yaml.ScalarNode):
                 self.problems.append(Problem(place, path, "a list or mapping is used as a key", "text"))
                 continue
-            name = key_node.value
-            here = f"{path}.{name}" if path else name
-            if name == _MERGE_KEY:
-                what = "merge keys (<<) are not read"
-                self.problems.append(Problem(place, here, what, "the keys themselves, or base_config for a whole file"))
-            elif name in entries:
-                first = key_locations[name].line
-                what = f"key written twice, first at line {first}"
-                self.problems.append(Problem(place, here, what, "one definition"))
+            name, here = key_node.value, join_path(path, key_node.value)
+            value = self.convert(value_node, here)
+            if key_node.tag == _MERGE_TAG:
+                merged += self._mappings_to_merge(value, here)
+            elif name in own.entries:
+                self.problems.append(_written_twice(own, name, value, place, here))
             else:
-                key_locations[name] = place
-                entries[name] = self.convert(value_node, here)
-        return Mapping(entries, key_locations, location)
+                own.entries[name], own.key_locations[name] = value, place
+        for below in merged:
+            for name, value in below.entries.items():
+                own.entries.setdefault(name, value)
+                own.key_locations.setdefault(name, below.key_locations[name])
+        return own
 
-    def _check_tag(self, node: yaml.Node, path: str, allowed: frozenset[str]) -> None:
-        if node.tag not in allowed:
-            what = f"the tag {node.tag.replace('tag:yaml.org,2002:', '!!')} is not read"
+    def _mappings_to_merge(self, value: Node, path: str) -> list[Mapping]:
+        """What a merge key (`<<`) names: the first of several wins, the keys beside it win over all."""
+        named = value.items if isinstance(value, Sequence) else (value,)
+        for node in named:
+            if not isinstance(node, Mapping):
+                what = f"{describe_node(node)} can't be merged"
+                self.problems.append(Problem(node.location, path, what, "an alias of a section, or a list of them"))
+        return [node for node in named if isinstance(node, Mapping)]
+
+    def _check_tag(self, node: yaml.Node, path: str) -> None:
+        if node.tag not in (_SCALAR_TAGS if isinstance(node, yaml.ScalarNode) else _CONTAINER_TAGS):
+            what = f"the tag {node.tag.replace(_TAG, '!!')} is not read"
             self.problems.append(Problem(self._locate(node), path, what, "plain values"))
 
     def _locate(self, node: yaml.Node) -> Location:
         return self._fixed or Location(self._name, node.start_mark.line + 1)
+
+
+def _written_twice(section: Mapping, name: str, again: Node, place: Location, path: str) -> Problem:
+    first, line = section.entries[name], section.key_locations[name].line
+    what = "key written twice" + (f", first at line {line}" if line else "")
+    if isinstance(first, Scalar) and isinstance(again, Scalar):
+        what += f" ({describe_node(first)} there, {describe_node(again)} here)"
+    return Problem(place, path, what, "one definition")

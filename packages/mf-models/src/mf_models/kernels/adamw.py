@@ -4,13 +4,15 @@ import math
 
 from mindspore import Parameter, Tensor, ops
 
+Rates = tuple[Tensor, Tensor, Tensor]
+
 _update = ops.AdamWeightDecay()
 _exp = ops.Exp()
 _expm1 = ops.Expm1()
 _sqrt = ops.Sqrt()
 
 
-def adamw_rates(step: Tensor, learning_rate: Tensor, betas: tuple[float, float], epsilon: float) -> tuple:
+def adamw_rates(step: Tensor, learning_rate: Tensor, betas: tuple[float, float], epsilon: float) -> Rates:
     """What `adamw_update` needs of one step; the same for all parameters.
 
     With c1 = 1 - beta1^t and c2 = 1 - beta2^t, the corrected step lr * (m / c1) / (sqrt(v / c2) + epsilon) equals
@@ -21,6 +23,7 @@ def adamw_rates(step: Tensor, learning_rate: Tensor, betas: tuple[float, float],
         learning_rate: scalar float32.
         betas: decay of the first and the second moment, from 0, below 1.
         epsilon: added to the root of the corrected second moment.
+
     Returns:
         Three scalars, float32: the operator's learning rate, its epsilon, and the factor of the weight decay.
     Source: Loshchilov and Hutter 2019, Decoupled Weight Decay Regularization, algorithm 2.
@@ -29,3 +32,29 @@ def adamw_rates(step: Tensor, learning_rate: Tensor, betas: tuple[float, float],
     correction2 = -_expm1(step * math.log(betas[1])) if betas[1] > 0 else step / step
     root2 = _sqrt(correction2)
     return learning_rate * root2 / correction1, epsilon * root2, correction1 / root2
+
+
+def adamw_update(
+    parameter: Parameter,
+    moments: tuple[Parameter, Parameter],
+    gradient: Tensor,
+    rates: Rates,
+    betas: tuple[float, float],
+    weight_decay: float,
+) -> Tensor:
+    """Update one parameter and its moments in place.
+
+    Args:
+        parameter: any shape, float32.
+        moments: first and second moment, shaped like the parameter, zeros before the first update.
+        gradient: shaped like the parameter.
+        rates: result of `adamw_rates`.
+        betas: the same as given to `adamw_rates`.
+        weight_decay: decoupled decay; `learning_rate * weight_decay * parameter` is subtracted. 0 for none.
+
+    Returns:
+        The operator's result: make the step's output depend on it (`ops.depend`), so that the update takes place.
+    """
+    learning_rate, epsilon, decay_factor = rates
+    decay = decay_factor * weight_decay
+    return _update(parameter, moments[0], moments[1], learning_rate, betas[0], betas[1], epsilon, decay, gradient)

@@ -6,6 +6,8 @@ queries of one group lie one below the other, so that keys and values are never 
 
 from mindspore import Tensor, nn, ops
 
+Pair = tuple[Tensor, Tensor]
+
 _scores = ops.BatchMatMul(transpose_b=True)
 _weigh = ops.BatchMatMul()
 _weigh_transposed = ops.BatchMatMul(transpose_a=True)
@@ -24,7 +26,7 @@ class _Attend(nn.Cell):
     Source: Dao et al. 2022, FlashAttention, appendix B.2 (row sums of dout * out in place of those of dP * P).
     """
 
-    def construct(self, q_BKXH: Tensor, k_BKSH: Tensor, v_BKSH: Tensor, mask_BTS: Tensor) -> tuple:
+    def construct(self, q_BKXH: Tensor, k_BKSH: Tensor, v_BKSH: Tensor, mask_BTS: Tensor) -> Pair:
         """Output [B, K, X, H] and probabilities [B, K, X, S]; the queries are scaled already."""
         batch, kv_heads, rows, _ = q_BKXH.shape
         tokens, keys = mask_BTS.shape[1:]
@@ -34,8 +36,8 @@ class _Attend(nn.Cell):
         return _weigh(p_BKXS, v_BKSH), p_BKXS
 
     def bprop(
-        self, q_BKXH: Tensor, k_BKSH: Tensor, v_BKSH: Tensor, mask_BTS: Tensor, out: tuple, dout: tuple
-    ) -> tuple:
+        self, q_BKXH: Tensor, k_BKSH: Tensor, v_BKSH: Tensor, mask_BTS: Tensor, out: Pair, dout: Pair
+    ) -> tuple[Tensor, ...]:
         """Gradients of q, k and v, shaped like them; the mask takes none."""
         out_BKXH = out[0]
         p_BKXS = out[1]
@@ -61,6 +63,7 @@ def attention(q_BNTH: Tensor, k_BKSH: Tensor, v_BKSH: Tensor, mask_BTS: Tensor) 
         v_BKSH: [B, K, S, H] values.
         mask_BTS: [B or 1, T, S], added to the scores: 0 where visible, a large negative number elsewhere. Each query
             sees at least one key.
+
     Returns:
         [B, N, T, H].
     Source: Vaswani et al. 2017, Attention Is All You Need, equation 1; Ainslie et al. 2023, GQA, section 2.2.

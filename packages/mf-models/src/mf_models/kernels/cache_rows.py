@@ -13,6 +13,7 @@ def write_rows(cache_RMH: Parameter, index_W2: Tensor, rows_WH: Tensor) -> Tenso
         cache_RMH: [R, M, H] parameter, changed in place.
         index_W2: [W, 2] int32, (r, m) of each row; r below R, m below M. No pair occurs twice.
         rows_WH: [W, H], dtype of the cache.
+
     Returns:
         The cache after the write, [R, M, H]: read this and not the parameter, so that reading comes after writing.
     """

@@ -9,14 +9,15 @@ _sqrt = ops.Sqrt()
 
 
 def global_norm(tensors: tuple[Tensor, ...]) -> Tensor:
-    """sqrt of the sum of the squares of all elements.
+    """Sqrt of the sum of the squares of all elements.
 
     Args:
         tensors: at least one tensor of any shape, float32.
+
     Returns:
         Scalar, float32.
     """
-    squares = ()
+    squares: tuple[Tensor, ...] = ()
     for tensor in tensors:
         squares = (*squares, _sum(_square(tensor)))
     return _sqrt(_add_n(squares))

@@ -12,8 +12,9 @@ def linear(x: Tensor, weight_FD: Tensor) -> Tensor:
     Args:
         x: [..., D].
         weight_FD: [F, D], same dtype as `x`.
+
     Returns:
         [..., F], dtype of `x`.
     """
     y = _matmul(x.reshape((-1, x.shape[-1])), weight_FD)
-    return y.reshape(x.shape[:-1] + (weight_FD.shape[0],))
+    return y.reshape((*x.shape[:-1], weight_FD.shape[0]))

@@ -8,7 +8,7 @@ _square = ops.Square()
 
 
 def rms_norm(x: Tensor, weight_D: Tensor, epsilon: float) -> Tensor:
-    """x / sqrt(mean(x^2) + epsilon) * weight, over the last dim.
+    """X / sqrt(mean(x^2) + epsilon) * weight, over the last dim.
 
     Automatic gradients are as fast on CPU as a hand-written backward, so there is none.
 
@@ -16,6 +16,7 @@ def rms_norm(x: Tensor, weight_D: Tensor, epsilon: float) -> Tensor:
         x: [..., D], float32.
         weight_D: [D], float32.
         epsilon: above 0.
+
     Returns:
         [..., D], float32.
     Source: Zhang and Sennrich 2019, Root Mean Square Layer Normalization, equation 4.

@@ -2,6 +2,8 @@
 
 from mindspore import Tensor, nn, ops
 
+Gradients = tuple[Tensor, ...]
+
 _concat = ops.Concat(-1)
 _zeros_like = ops.ZerosLike()
 
@@ -16,7 +18,7 @@ class _Rotate(nn.Cell):
         second = x_BNTH[..., half:]
         return _concat((first * cos_B1TC - second * sin_B1TC, second * cos_B1TC + first * sin_B1TC))
 
-    def bprop(self, x_BNTH: Tensor, cos_B1TC: Tensor, sin_B1TC: Tensor, out: Tensor, dout_BNTH: Tensor) -> tuple:
+    def bprop(self, x_BNTH: Tensor, cos_B1TC: Tensor, sin_B1TC: Tensor, out: Tensor, dout_BNTH: Tensor) -> Gradients:
         """Rotate the gradient [B, N, T, H] by the negative angle."""
         half = dout_BNTH.shape[-1] // 2
         first = dout_BNTH[..., :half]
@@ -35,6 +37,7 @@ def rotate(x_BNTH: Tensor, cos_B1TC: Tensor, sin_B1TC: Tensor) -> Tensor:
         x_BNTH: [B, N, T, H] queries or keys, H even.
         cos_B1TC: [B or 1, 1, T, H/2] cosines of the angles; they take no gradient.
         sin_B1TC: [B or 1, 1, T, H/2] sines.
+
     Returns:
         [B, N, T, H].
     Source: Su et al. 2021, RoFormer, equation 34, with the pairs half a head apart as in Hugging Face Llama weights.

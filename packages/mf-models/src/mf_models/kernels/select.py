@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import mindspore as ms
-from mf_config.problems import UserError, name_values
 
+from mf_config.problems import UserError, name_values
 from mf_models.kernels.adamw import adamw_rates, adamw_update
 from mf_models.kernels.attention import attention
 from mf_models.kernels.cache_rows import write_rows

@@ -9,6 +9,7 @@ def swiglu(gate: Tensor, up: Tensor) -> Tensor:
     Args:
         gate: [..., F], float32.
         up: [..., F], float32.
+
     Returns:
         [..., F], float32.
     Source: Shazeer 2020, GLU Variants Improve Transformer, section 2.

@@ -1,0 +1,92 @@
+"""Which checkpoints a run has, which is the latest, and which may go."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from mf_ckpt.manifest import is_complete, read_manifest
+from mf_ckpt.staging import discard, tidy
+
+_STEP_NAME = re.compile(r"step-\d{8,}\Z")
+_Item = TypeVar("_Item")
+
+
+def step_name(step: int) -> str:
+    """The folder name of a run's checkpoint, such as `step-00000300`.
+
+    Args:
+        step: optimizer updates done, at least 0.
+    """
+    return f"step-{step:08d}"
+
+
+def checkpoints(root: str | Path) -> list[Path]:
+    """The complete checkpoints of a run.
+
+    Args:
+        root: the folder that holds `step-*` folders; it may be missing.
+
+    Returns:
+        Those with a sound manifest and all their files, in the order of the manifests' steps; no symbolic links.
+    """
+    root = Path(root)
+    folders = [path for path in root.iterdir() if _STEP_NAME.match(path.name)] if root.is_dir() else []
+    complete = [path for path in folders if not path.is_symlink() and is_complete(path)]
+    return sorted(complete, key=lambda path: (read_manifest(path).step or 0, path.name))
+
+
+def latest(root: str | Path) -> Path | None:
+    """The complete checkpoint with the highest step, None where there is none."""
+    found = checkpoints(root)
+    return found[-1] if found else None
+
+
+def plan_retirement(ordered: Sequence[_Item], keep_last: int) -> list[_Item]:
+    """Which checkpoints may be deleted.
+
+    Args:
+        ordered: all complete checkpoints, oldest first.
+        keep_last: how many of the newest stay, at least 1.
+
+    Returns:
+        The others, oldest first.
+
+    Raises:
+        ValueError: `keep_last` is below 1, which would delete the only copy of the run.
+    """
+    if keep_last < 1:
+        raise ValueError(f"keep_last is {keep_last}; at least one checkpoint must stay")
+    return list(ordered[:-keep_last])
+
+
+def retire(root: str | Path, keep_last: int) -> list[Path]:
+    """Delete all but the newest complete checkpoints; call it after a save. Incomplete folders are not touched.
+
+    Args:
+        root: the folder that holds `step-*` folders.
+        keep_last: how many of the newest stay, at least 1.
+
+    Returns:
+        What was deleted, oldest first.
+    """
+    doomed = plan_retirement(checkpoints(root), keep_last)
+    for path in doomed:
+        discard(path)
+    return doomed
+
+
+def clean(root: str | Path) -> list[Path]:
+    """Put right what crashed saves left behind; call it when a run starts, before `latest`.
+
+    Hidden folders of unfinished saves and deletions are removed. A complete checkpoint that a crash kept from taking
+    its empty place takes it now. Saves in progress in other processes are left alone, where the file system has locks.
+
+    Args:
+        root: the folder that holds `step-*` folders; it may be missing.
+
+    Returns:
+        The hidden folders dealt with.
+    """
+    root = Path(root)
+    return tidy(root) if root.is_dir() else []

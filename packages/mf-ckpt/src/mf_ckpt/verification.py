@@ -1,0 +1,106 @@
+"""Finds every fault of a checkpoint: files missing, changed or unknown, damaged headers, an index that doesn't fit."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mf_ckpt.files import CheckpointError, member
+from mf_ckpt.headers import read_header
+from mf_ckpt.manifest import MANIFEST, Manifest, fingerprints, read_manifest
+from mf_ckpt.reader import open_checkpoint
+from mf_ckpt.tensors import index_name, read_index
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault: the path of the file (or of the checkpoint), and what is wrong with it."""
+
+    path: Path
+    what: str
+
+    def __str__(self) -> str:
+        """`path: what is wrong`."""
+        return f"{self.path}: {self.what}"
+
+
+def verify(path: str | Path) -> list[Finding]:
+    """Check a checkpoint from end to end.
+
+    Args:
+        path: what `mf_ckpt.open` takes. Without a manifest (a Hugging Face folder, a single file) only headers and
+            index can be checked.
+
+    Returns:
+        Every fault found, none for a sound checkpoint.
+
+    Raises:
+        CheckpointError: there is nothing at `path`.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise CheckpointError(path, "no such file or folder")
+    findings = list(_content_faults(path)) if (path / MANIFEST).exists() else []
+    findings += _header_faults(path)
+    # What an index says of damaged or missing files would only repeat the faults found so far.
+    return findings or list(_index_faults(path))
+
+
+def _content_faults(folder: Path) -> Iterator[Finding]:
+    try:
+        manifest = read_manifest(folder)
+    except CheckpointError as error:
+        yield Finding(error.path, error.what)
+        return
+    for entry in sorted(folder.iterdir()):
+        if entry.name not in manifest.files and entry.name != MANIFEST:
+            yield Finding(entry, f"is not listed in {MANIFEST}")
+    readable = []
+    for name in manifest.files:
+        try:
+            file = member(folder, name)
+        except CheckpointError as error:
+            yield Finding(error.path, error.what)
+            continue
+        if file.is_file():
+            readable.append(name)
+        else:
+            yield Finding(file, "is missing")
+    yield from _changed_files(folder, manifest, readable)
+
+
+def _changed_files(folder: Path, manifest: Manifest, names: list[str]) -> Iterator[Finding]:
+    for name, found in fingerprints(folder, names).items():
+        listed = manifest.files[name]
+        if found.size != listed.size:
+            yield Finding(folder / name, f"has {found.size} bytes, not the {listed.size} of {MANIFEST}")
+        elif found.sha256 != listed.sha256:
+            yield Finding(folder / name, f"has other content than when it was saved (SHA-256 differs from {MANIFEST})")
+
+
+def _header_faults(path: Path) -> Iterator[Finding]:
+    for file in sorted(path.glob("*.safetensors")) if path.is_dir() else [path]:
+        try:
+            read_header(member(path, file.name) if path.is_dir() else file)
+        except CheckpointError as error:
+            yield Finding(error.path, error.what)
+
+
+def _index_faults(path: Path) -> Iterator[Finding]:
+    try:
+        open_checkpoint(path)
+    except CheckpointError as error:
+        yield Finding(error.path, error.what)
+        return
+    for stem in ("model", "optimizer"):
+        if path.is_dir() and (path / index_name(stem)).is_file():
+            yield from _unlisted_tensors(path, stem)
+
+
+def _unlisted_tensors(folder: Path, stem: str) -> Iterator[Finding]:
+    placed = read_index(folder / index_name(stem))
+    for file_name in sorted(set(placed.values())):
+        for name in read_header(folder / file_name).tensors:
+            if placed.get(name) != file_name:
+                yield Finding(
+                    folder / file_name, f"holds tensor {name!r}, which {index_name(stem)} doesn't place there"
+                )

@@ -1,0 +1,55 @@
+"""Where a misplaced key belongs: `model.seq_length` is not a key, `model.model_config.seq_length` is."""
+
+import dataclasses
+from collections.abc import Iterator
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from mf_config.components import components
+from mf_config.nodes import Mapping, Node, Scalar, Sequence, join_path
+from mf_config.schema import TYPE_KEY, declarations
+
+
+def find_elsewhere(cls: type, root: Mapping, name: str, path: str) -> str:
+    """The dotted path of the only key that has this name, looked for below the section first, then everywhere.
+
+    Args:
+        cls: the section class of the whole file.
+        root: the file; it decides which components' keys exist.
+        name: of the unknown key.
+        path: of the section in which it stands.
+    Returns:
+        An empty string where no key or more than one has the name.
+    """
+    homes = dict.fromkeys(here for here in _walk(cls, root, "") if here.rpartition(".")[2] == name)
+    below = [home for home in homes if home.startswith(join_path(path, ""))]
+    if len(below) == 1:
+        return below[0]
+    return next(iter(homes)) if len(homes) == 1 else ""
+
+
+def _walk(cls: type, node: Node | None, path: str) -> Iterator[str]:
+    """The paths of all keys of a section and of those below it."""
+    entries = node.entries if isinstance(node, Mapping) else {}
+    for name, declared in declarations(cls).items():
+        here = join_path(path, name)
+        yield here
+        if not declared.key.alias_suffix:
+            yield from _walk_value(declared.annotation, entries.get(name), here)
+
+
+def _walk_value(annotation: Any, node: Node | None, path: str) -> Iterator[str]:
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        chosen = node.entries.get(TYPE_KEY) if isinstance(node, Mapping) else None
+        cls = components(arguments[1].kind).get(chosen.text) if isinstance(chosen, Scalar) else None
+        if cls is not None:
+            yield from _walk(cls, node, path)
+    elif origin in (Union, UnionType):
+        for choice in arguments:
+            yield from _walk_value(choice, node, path)
+    elif origin is tuple and isinstance(node, Sequence):
+        for index, item in enumerate(node.items):
+            yield from _walk_value(arguments[0], item, f"{path}[{index}]")
+    elif isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
+        yield from _walk(annotation, node, path)

@@ -1,0 +1,1 @@
+"""Sections of kind `tokenizer`, and what every tokenizer of mf does: the protocol, files, streams, byte counts."""

@@ -1,0 +1,63 @@
+"""Settings of a request where the person gives none: those that the model's configuration names."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from mf_config.problems import UserError
+from mf_infer.sampling_params import SamplingParams
+
+
+class GenerationKeys(Protocol):
+    """The generation keys of `model.model_config`; every family has them."""
+
+    @property
+    def max_decode_length(self) -> int:
+        """Most tokens of prompt and answer together."""
+
+    @property
+    def do_sample(self) -> bool:
+        """Whether tokens are drawn; False takes the likeliest."""
+
+    @property
+    def temperature(self) -> float:
+        """See `SamplingParams`; so are the other keys."""
+
+    @property
+    def top_k(self) -> int:
+        """See `SamplingParams`."""
+
+    @property
+    def top_p(self) -> float:
+        """See `SamplingParams`."""
+
+    @property
+    def repetition_penalty(self) -> float:
+        """See `SamplingParams`."""
+
+
+def with_defaults(keys: GenerationKeys, prompt_tokens: int, given: Mapping[str, Any]) -> SamplingParams:
+    """Fill up the settings of a request.
+
+    Args:
+        keys: the model's configuration.
+        prompt_tokens: length of the prompt.
+        given: settings that the person chose, by their names in `SamplingParams`; they win.
+    Returns:
+        All settings.
+    Raises:
+        UserError: a setting can't be used, or the prompt fills max_decode_length already.
+    """
+    settings: dict[str, Any] = {
+        "temperature": keys.temperature if keys.do_sample else 0.0,
+        "top_k": keys.top_k,
+        "top_p": keys.top_p,
+        "repetition_penalty": keys.repetition_penalty,
+        "max_tokens": keys.max_decode_length - prompt_tokens,
+    }
+    settings.update(given)
+    if "max_tokens" not in given and settings["max_tokens"] < 1:
+        raise UserError(
+            f"max_decode_length: {keys.max_decode_length} leaves no room for an answer to a prompt of {prompt_tokens} "
+            f"tokens. Allowed: from {prompt_tokens + 1}."
+        )
+    return SamplingParams(**settings)

@@ -1,0 +1,1 @@
+"""One folder a model family: config (host only), model, keys and sharding."""

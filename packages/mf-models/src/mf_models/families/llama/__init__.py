@@ -1,0 +1,5 @@
+"""Llama 2 and 3 (without rotary scaling), and models of the same architecture."""
+
+from mf_models.families.llama.config import LlamaConfig
+
+__all__ = ["LlamaConfig"]

@@ -1,0 +1,54 @@
+"""What every family's configuration offers, so that training and inference need no family by name."""
+
+from collections.abc import Iterable
+from typing import Any, ClassVar, Protocol, Self
+
+
+class ModelConfig(Protocol):
+    """A frozen configuration, the section `model.model_config` of a run file.
+
+    Attributes:
+        architectures: the `model.arch.type` names that the family builds; the first is built.
+        hf_model_type: `model_type` in a Hugging Face config.json.
+    """
+
+    architectures: ClassVar[tuple[str, ...]]
+    hf_model_type: ClassVar[str]
+
+    @property
+    def vocab_size(self) -> int:
+        """Rows of the embedding and of the head."""
+
+    @property
+    def seq_length(self) -> int:
+        """Tokens of a training sequence."""
+
+    @property
+    def max_positions(self) -> int:
+        """Most tokens of a sequence, prompt and answer together."""
+
+    @property
+    def bos_token_id(self) -> int:
+        """Token before a text."""
+
+    @property
+    def eos_token_ids(self) -> tuple[int, ...]:
+        """The tokens that end a text."""
+
+    @property
+    def pad_token_id(self) -> int:
+        """Token that fills short rows."""
+
+    @property
+    def tie_word_embeddings(self) -> bool:
+        """Whether the head uses the embedding's weight."""
+
+    def problems(self, device_target: str = "") -> Iterable[tuple[str, str, str]]:
+        """Key name, what is wrong, what is allowed: of what does not fit together, or not on the device."""
+
+    @classmethod
+    def from_hf(cls, data: dict[str, Any], where: str = "config.json") -> Self:
+        """Read the content of a Hugging Face config.json, refusing what is not understood."""
+
+    def to_hf(self) -> dict[str, Any]:
+        """The content of a Hugging Face config.json."""

@@ -1,0 +1,90 @@
+"""From a configuration to its family's other modules, which are imported only when they are needed."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, cast
+
+from mf_config.components import components
+from mf_config.problems import UserError, name_values
+from mf_config.suggest import nearest
+from mf_models.model_config import ModelConfig
+
+if TYPE_CHECKING:
+    from mf_ckpt import KeyMap
+    from mf_models.layers.causal_lm import CausalLanguageModel
+    from mf_parallel.rules import RuleTable
+
+
+@dataclass(frozen=True)
+class Family:
+    """A folder of `mf_models.families`, or one like it in another distribution.
+
+    Attributes:
+        package: dotted name of the folder.
+    """
+
+    package: str
+
+    def network(self, architecture: str) -> "Callable[[ModelConfig], CausalLanguageModel]":
+        """The cell class of an architecture name, which takes the configuration; imports MindSpore."""
+        found: Callable[[ModelConfig], CausalLanguageModel] = getattr(self._module("model"), architecture)
+        return found
+
+    def key_map(self, config: ModelConfig) -> "KeyMap":
+        """Cell parameter names (forward side) to Hugging Face tensor names, for one model."""
+        found: KeyMap = self._module("keys").key_map(config)
+        return found
+
+    @property
+    def tied(self) -> Mapping[str, str]:
+        """Hugging Face tensors that a tied checkpoint may hold as copies of others."""
+        found: Mapping[str, str] = self._module("keys").TIED
+        return found
+
+    @property
+    def ignored_tensors(self) -> tuple[str, ...]:
+        """Shell patterns of tensors in old checkpoints that hold no weight."""
+        found: tuple[str, ...] = self._module("keys").IGNORED
+        return found
+
+    def sharding(self, config: ModelConfig) -> "RuleTable":
+        """Where each parameter of one model may be divided, and what its layer does at the border; host only."""
+        found: RuleTable = self._module("sharding").rules(config)
+        return found
+
+    def _module(self, name: str) -> ModuleType:
+        # On demand: the model needs MindSpore, and a configuration is read without.
+        return import_module(f"{self.package}.{name}")
+
+
+def family_of(config: ModelConfig) -> Family:
+    """The family of a configuration, such as `LlamaConfig()`.
+
+    A configuration class stands in the module `config` of its family's folder.
+    """
+    return Family(type(config).__module__.rpartition(".")[0])
+
+
+def config_from_hf(data: Mapping[str, Any], where: str) -> ModelConfig:
+    """Read a Hugging Face config.json with the family that its `model_type` names.
+
+    Args:
+        data: content of the file.
+        where: its name in messages.
+
+    Returns:
+        The family's configuration.
+
+    Raises:
+        UserError: no family has this model type, or the family refuses the file.
+    """
+    classes = cast(Iterable[type[ModelConfig]], components("model").values())
+    known = {cls.hf_model_type: cls for cls in classes}
+    asked = str(data.get("model_type", ""))
+    if asked not in known:
+        near = nearest(asked, known)
+        hint = f" Did you mean {near}?" if near else ""
+        raise UserError(f"{where}: model_type: no family {asked!r}. Allowed: {name_values(sorted(known))}.{hint}")
+    return known[asked].from_hf(dict(data), where)

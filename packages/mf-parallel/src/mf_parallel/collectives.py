@@ -1,0 +1,125 @@
+"""Communication among processes: the only module that knows what a back end lacks.
+
+On CPU, MindSpore 2.10 offers AllReduce with sum, in float32 and float16, in any group, and little else. The gathering
+of values is built from it, so it works everywhere.
+"""
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from typing import TypeVar
+
+import mindspore as ms
+import numpy as np
+from mindspore import Tensor, nn, ops
+from mindspore.communication import GlobalComm, create_group, get_group_size, init
+from numpy.typing import NDArray
+
+from mf_config.problems import UserError
+from mf_parallel.process_group import ProcessGroup
+
+_Value = TypeVar("_Value")
+
+
+def connect(processes: ProcessGroup) -> None:
+    """Join the processes of the job; call it once, before any communicator is made.
+
+    A job of one process needs no connection. The scheduler process ends here, when all workers have ended.
+
+    Args:
+        processes: the job, from `ProcessGroup.from_environment()`.
+    """
+    if processes.size > 1:
+        init()
+
+
+class AllReduceSum(nn.Cell):
+    """Sum of a tensor over the ranks of a group; the tensor itself in a group of one."""
+
+    def __init__(self, group_name: str):
+        super().__init__()
+        self.reduce = ops.AllReduce(ops.ReduceOp.SUM, group_name) if group_name else ops.Identity()
+
+    def construct(self, x: Tensor) -> Tensor:
+        """Add up the ranks' tensors.
+
+        Args:
+            x: any shape, float32 or float16; the same on all ranks.
+
+        Returns:
+            The sum, of the same shape and dtype, on every rank.
+        """
+        return self.reduce(x)
+
+
+class Communicator:
+    """A group of ranks, seen from one of them. All members call the same methods in the same order."""
+
+    def __init__(self, rank: int, ranks: Sequence[int]):
+        """Form the group.
+
+        Args:
+            rank: this process.
+            ranks: the members, ascending, as `Mesh.group` gives them; `connect` comes first if there are several.
+
+        Raises:
+            UserError: if this process is no member.
+        """
+        if rank not in ranks:
+            raise UserError(f"communicator: rank {rank} is not among {list(ranks)}. Allowed: groups that hold it.")
+        self.size = len(ranks)
+        self.position = list(ranks).index(rank)
+        self.sum_cell = AllReduceSum(_group_name(tuple(ranks)))
+
+    def all_reduce_sum(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Sum of the members' arrays.
+
+        Args:
+            values: float32, of the same shape on all members.
+
+        Returns:
+            The sum, of that shape, on every member.
+        """
+        if self.size == 1:
+            return values
+        return np.asarray(self.sum_cell(ms.Tensor(np.ascontiguousarray(values, np.float32))).asnumpy())
+
+    def barrier(self) -> None:
+        """Wait until every member has come here."""
+        self.all_reduce_sum(np.zeros(1, np.float32))
+
+    def gather(self, value: _Value) -> list[_Value]:
+        """Every member's value.
+
+        Args:
+            value: a small value that JSON can hold (numbers, text, lists, objects). Floats arrive bit for bit.
+
+        Returns:
+            The values of all members in group order, on every member.
+        """
+        if self.size == 1:
+            return [value]
+        payload = np.frombuffer(json.dumps(value).encode(), np.uint8)
+        lengths = self._gather_rows(np.array([payload.size], np.float32))[:, 0].astype(int)
+        padded = np.zeros(lengths.max(), np.float32)
+        padded[: payload.size] = payload
+        rows = self._gather_rows(padded).astype(np.uint8)
+        return [json.loads(bytes(row[:length])) for row, length in zip(rows, lengths, strict=True)]
+
+    def _gather_rows(self, row: NDArray[np.float32]) -> NDArray[np.float32]:
+        """[n] on each member to [size, n] on all: each fills its own row, so every sum has one term and is exact."""
+        rows = np.zeros((self.size, row.size), np.float32)
+        rows[self.position] = row
+        return self.all_reduce_sum(rows)
+
+
+@cache
+def _group_name(ranks: tuple[int, ...]) -> str:
+    """MindSpore's name of a group, formed at the first call because it can be formed only once; empty for one rank."""
+    if len(ranks) == 1:
+        return ""
+    if len(ranks) == get_group_size():
+        return str(GlobalComm.WORLD_COMM_GROUP)
+    name = f"mf-{'-'.join(map(str, ranks))}"
+    create_group(name, list(ranks))
+    return name

@@ -1,0 +1,38 @@
+"""The msrun command line."""
+
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from mf_config.problems import UserError
+from mf_parallel.launch import free_port, msrun_command, msrun_environment
+
+
+def test_the_program_comes_last_and_options_name_the_workers():
+    command = msrun_command(["-m", "mf_train", "run", "a.yaml"], 3, Path("out/log"), port=8118)
+    assert command[0] == sys.executable
+    assert command[-5:] == ["python", "-m", "mf_train", "run", "a.yaml"]
+    options = dict(zip(command[3:-5:2], command[4:-5:2], strict=True))
+    assert options["--worker_num"] == options["--local_worker_num"] == "3"
+    assert (options["--master_port"], options["--log_dir"], options["--join"]) == ("8118", "out/log", "True")
+
+
+def test_a_free_port_can_be_bound():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", free_port()))
+        taken = listener.getsockname()[1]
+        assert free_port() != taken
+
+
+def test_this_interpreter_is_found_first():
+    folder = str(Path(sys.executable).parent)
+    assert msrun_environment({"PATH": "/bin", "A": "b"}) == {"PATH": f"{folder}:/bin", "A": "b"}
+    assert msrun_environment({}) == {"PATH": folder}
+
+
+@pytest.mark.parametrize(("program", "workers"), [([], 2), (["a.py"], 0)])
+def test_nothing_to_run_is_refused(program, workers):
+    with pytest.raises(UserError, match="at least one worker and a program"):
+        msrun_command(program, workers, Path("log"))

@@ -1,0 +1,134 @@
+"""What a callback is, and all that it sees of a run. The callbacks themselves stand in `mf_train.callbacks`."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from mf_train.output import OutputFolder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepInfo:
+    """One finished step.
+
+    Attributes:
+        step: steps done, from 1.
+        total_steps: steps of the run.
+        epoch: the pass over the data that the step belongs to, from 1.
+        loss: mean loss of the step's tokens over all ranks, in nats.
+        lr: learning rate of the update.
+        grad_norm: global norm of the gradients before clipping.
+        tokens: targets that counted in the loss since the run began.
+        tokens_per_second: rate of this step.
+        loss_scale: the factor on the loss.
+        overflow: whether the gradients were not finite, so that the step changed nothing.
+        seconds: how long the step took.
+        seconds_left: estimate for the rest of the run.
+    """
+
+    step: int
+    total_steps: int
+    epoch: int
+    loss: float
+    lr: float
+    grad_norm: float
+    tokens: int
+    tokens_per_second: float
+    loss_scale: float
+    overflow: bool
+    seconds: float
+    seconds_left: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """One finished evaluation.
+
+    Attributes:
+        step: steps done when it was made.
+        values: name of each result to its value, `loss`, `perplexity`, …
+    """
+
+    step: int
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInfo:
+    """What a callback may know and ask of its run.
+
+    Attributes:
+        output: where the run writes.
+        first_step: steps done before this start; above 0 after a resume.
+        total_steps: steps of the run.
+        total_epochs: passes over the data.
+        is_main: whether this process writes files and logs; one of the run's processes does.
+        save: writes a checkpoint of the present step; every process must call it. Takes how many complete
+            checkpoints to keep; 0 keeps all.
+    """
+
+    output: OutputFolder
+    first_step: int
+    total_steps: int
+    total_epochs: int
+    is_main: bool
+    save: Callable[[int], None]
+
+
+class Callback:
+    """Does something beside the steps; override the hooks that are needed. A callback's state is its own."""
+
+    def on_train_begin(self) -> None:
+        """Before the first step of this start."""
+
+    def on_step_end(self, info: StepInfo) -> None:
+        """After each step."""
+
+    def on_evaluation(self, evaluation: Evaluation) -> None:
+        """After each evaluation."""
+
+    def on_train_end(self) -> None:
+        """After the last step of this start, also where the run was asked to stop."""
+
+    def close(self) -> None:
+        """Last of all, also after a failure."""
+
+
+class CallbackSection(Protocol):
+    """What every callback's section has."""
+
+    def build(self, run: RunInfo) -> Callback:
+        """The callback of one run."""
+
+
+class Callbacks(Callback):
+    """Several callbacks as one, told in order."""
+
+    def __init__(self, callbacks: Iterable[Callback]):
+        """Takes the callbacks."""
+        self._callbacks = tuple(callbacks)
+
+    def on_train_begin(self) -> None:
+        """Tell each of them."""
+        for callback in self._callbacks:
+            callback.on_train_begin()
+
+    def on_step_end(self, info: StepInfo) -> None:
+        """Tell each of them."""
+        for callback in self._callbacks:
+            callback.on_step_end(info)
+
+    def on_evaluation(self, evaluation: Evaluation) -> None:
+        """Tell each of them."""
+        for callback in self._callbacks:
+            callback.on_evaluation(evaluation)
+
+    def on_train_end(self) -> None:
+        """Tell each of them."""
+        for callback in self._callbacks:
+            callback.on_train_end()
+
+    def close(self) -> None:
+        """Close each of them."""
+        for callback in self._callbacks:
+            callback.close()

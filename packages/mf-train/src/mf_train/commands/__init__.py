@@ -1,0 +1,1 @@
+"""The subcommands of `mf-train`, one module each."""

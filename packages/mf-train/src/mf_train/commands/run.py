@@ -1,0 +1,64 @@
+"""`mf-train run`: do what a configuration's `run_mode` says."""
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+from mf_config import ConfigError, examine, load
+from mf_config.command_line import Command
+from mf_parallel.launch import msrun_command, msrun_environment
+
+from mf_train.dispatch import run_mode
+from mf_train.options import RunOptions
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("config", help="a run configuration, YAML")
+    parser.add_argument(
+        "--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE", help="override a key; repeatable"
+    )
+    parser.add_argument("--workers", type=_positive, default=1, metavar="N", help="start N local processes")
+    parser.add_argument(
+        "--stop-after", type=_positive, metavar="STEPS", help="stop, with a checkpoint, when this start has done STEPS"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check the configuration, then carry it out, here or in several processes; returns the exit status."""
+    overrides = list(arguments.overrides)
+    if arguments.workers > 1:
+        overrides.append("use_parallel=True")
+    examined = examine(load(arguments.config, overrides))
+    if examined.config is None:
+        raise ConfigError(examined.problems)
+    if arguments.workers > 1:
+        return _launch(arguments, Path(examined.config.output_dir))
+    for problem in examined.problems:
+        print(problem, file=sys.stderr)
+    return run_mode(examined.config.run_mode)(examined.config, RunOptions(arguments.stop_after, arguments.json))
+
+
+def _launch(arguments: argparse.Namespace, output_dir: Path) -> int:
+    """Start the same command in each of the worker processes, and wait for them."""
+    command = ["-m", "mf_train", "run", arguments.config, "--set", "use_parallel=True"]
+    for override in arguments.overrides:
+        command += ["--set", override]
+    if arguments.stop_after is not None:
+        command += ["--stop-after", str(arguments.stop_after)]
+    if arguments.json:
+        command.append("--json")
+    line = msrun_command(command, arguments.workers, output_dir / "log")
+    return subprocess.run(line, check=False, env=msrun_environment()).returncode
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 1")
+    return value
+
+
+COMMAND = Command("run", "Do what the configuration's run_mode says.", add_arguments, run)

@@ -1,0 +1,61 @@
+"""The loss scale: a factor that keeps small float16 gradients from vanishing, and what an overflow does to it."""
+
+from dataclasses import dataclass
+
+from mf_config.sections.runner import LossScaleSection
+
+_SMALLEST_SCALE = 1.0
+
+
+@dataclass(slots=True)
+class LossScale:
+    """The current scale and what moves it.
+
+    Attributes:
+        value: factor on the loss of the next step.
+        factor: the scale is divided by it after an overflow and multiplied by it after `window` good steps; 1 for a
+            constant scale.
+        window: good steps in a row (counted as the source does) before the scale grows.
+        steps: steps seen so far, counted from 1.
+        last_change: the step at which the last overflow was.
+
+    Source: MindFormers 1.3 / MindSpore, DynamicLossScaleUpdateCell.
+    """
+
+    value: float
+    factor: float = 1.0
+    window: int = 1
+    steps: int = 1
+    last_change: int = 0
+
+    @classmethod
+    def from_section(cls, section: float | LossScaleSection) -> "LossScale":
+        """The scale that `runner_wrapper.scale_sense` asks for; a number is a constant scale."""
+        if isinstance(section, LossScaleSection):
+            moving = section.type == "DynamicLossScaleUpdateCell"
+            return cls(section.loss_scale_value, section.scale_factor if moving else 1.0, section.scale_window)
+        return cls(section)
+
+    def update(self, overflow: bool) -> None:
+        """Take note of one step.
+
+        Args:
+            overflow: whether its gradients were not finite, so that it changed nothing.
+        """
+        if overflow:
+            # A constant scale stays where it is, even below the smallest moving one.
+            self.value = max(self.value / self.factor, min(self.value, _SMALLEST_SCALE))
+            self.last_change = self.steps
+        elif self.steps - self.last_change >= self.window:
+            self.value *= self.factor
+            self.last_change = self.steps
+        self.steps += 1
+
+    def state(self) -> dict[str, float]:
+        """What a resume needs."""
+        return {"value": self.value, "steps": self.steps, "last_change": self.last_change}
+
+    def restore(self, state: dict[str, float]) -> None:
+        """Continue from a saved state."""
+        self.value = state["value"]
+        self.steps, self.last_change = int(state["steps"]), int(state["last_change"])

@@ -1,0 +1,1 @@
+"""What an evaluation computes (metric.type), one module each."""

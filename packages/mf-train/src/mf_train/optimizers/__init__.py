@@ -1,0 +1,1 @@
+"""The optimizers (optimizer.type), one module each."""

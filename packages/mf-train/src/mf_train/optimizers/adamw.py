@@ -1,0 +1,45 @@
+"""AdamW with bias correction and decoupled weight decay."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mf_config.schema import component, key
+
+from mf_train.optimizer import UpdateRule
+
+if TYPE_CHECKING:
+    # Sections are decoded without MindSpore, which the kernels need.
+    from mf_models.kernels import Kernels
+
+
+@component("optimizer", "AdamW")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdamW:
+    """AdamW: both moments bias-corrected, the decay apart from them; norms and biases are not decayed.
+
+    Source: Loshchilov and Hutter 2019, Decoupled Weight Decay Regularization, algorithm 2.
+    """
+
+    learning_rate: float | None = key("Constant rate; used where there is no lr_schedule.", None, above=0)
+    betas: tuple[float, ...] = key("Decay of the first and of the second moment.", (0.9, 0.999))
+    eps: float = key("Added to the root of the corrected second moment.", 1e-8, above=0)
+    weight_decay: float = key("Decoupled decay of matrices, relative to the rate.", 0.0, minimum=0)
+
+    def problems(self) -> Iterator[tuple[str, str, str]]:
+        """Conflicts between keys: key, what is wrong, what is allowed."""
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            yield "betas", f"{list(self.betas)} is out of range", "two numbers, each from 0, below 1"
+
+    def rule(self, kernels: "Kernels") -> UpdateRule:
+        """See `mf_train.optimizer.OptimizerSection.rule`."""
+        betas, epsilon = (self.betas[0], self.betas[1]), self.eps
+        adamw_rates, adamw_update = kernels.adamw_rates, kernels.adamw_update
+
+        def rates(update: Any, learning_rate: Any) -> Any:
+            return adamw_rates(update, learning_rate, betas, epsilon)
+
+        def apply(parameter: Any, slots: Any, gradient: Any, rates: Any, weight_decay: float) -> Any:
+            return adamw_update(parameter, slots, gradient, rates, betas, weight_decay)
+
+        return UpdateRule(("adam_m", "adam_v"), rates, apply)

@@ -1,0 +1,85 @@
+"""The numbers of a run as JSON lines: `metrics.jsonl` and `evaluations.jsonl`."""
+
+import json
+import math
+import os
+from pathlib import Path
+
+from mf_train.callback import Callback, Evaluation, RunInfo, StepInfo
+
+_FIELDS = (
+    "step",
+    "epoch",
+    "loss",
+    "lr",
+    "grad_norm",
+    "tokens",
+    "tokens_per_second",
+    "loss_scale",
+    "overflow",
+)
+
+
+class MetricsRecorder(Callback):
+    """Appends one object a step to `metrics.jsonl` and one an evaluation to `evaluations.jsonl`.
+
+    A resumed run first drops the lines of steps that it will do again, so each step stands there once.
+    """
+
+    def __init__(self, run: RunInfo):
+        """Takes the run whose numbers are kept."""
+        self._run = run
+
+    def on_train_begin(self) -> None:
+        """Keep only the lines up to the step from which this start goes on."""
+        self._run.output.root.mkdir(parents=True, exist_ok=True)
+        for path in (self._run.output.metrics, self._run.output.evaluations):
+            keep_lines_until(path, self._run.first_step)
+
+    def on_step_end(self, info: StepInfo) -> None:
+        """Write the step's line."""
+        _append(self._run.output.metrics, {name: getattr(info, name) for name in _FIELDS})
+
+    def on_evaluation(self, evaluation: Evaluation) -> None:
+        """Write the evaluation's line."""
+        _append(self._run.output.evaluations, {"step": evaluation.step, **evaluation.values})
+
+
+def keep_lines_until(path: Path, step: int) -> None:
+    """Drop the lines of steps after `step` from a file of JSON lines; a line cut off by a crash goes too.
+
+    Args:
+        path: the file; nothing happens where there is none.
+        step: the last step to keep; 0, for a run from the beginning, drops all.
+    """
+    if not path.exists():
+        return
+    whole = [line for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if line.endswith("\n")]
+    kept = [line for line in whole if step > 0 and json.loads(line)["step"] <= step]
+    write_atomically(path, "".join(kept))
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file beside its place and rename it there, so that a crash leaves the former one whole.
+
+    Args:
+        path: where it goes; folders above it are made.
+        text: its whole content.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.partial")
+    with beside.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+
+
+def _append(path: Path, record: dict[str, object]) -> None:
+    # JSON knows no NaN: a number that is not finite is written as null.
+    finite = {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in record.items()
+    }
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(finite) + "\n")

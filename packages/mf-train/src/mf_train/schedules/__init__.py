@@ -1,0 +1,1 @@
+"""The learning-rate schedules (lr_schedule.type), one module each."""

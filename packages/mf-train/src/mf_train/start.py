@@ -1,0 +1,25 @@
+"""What every process of a run does first: device, place among the processes, log."""
+
+from pathlib import Path
+
+from mf_config import RunConfig
+
+from mf_train import device, logs
+from mf_train.output import OutputFolder
+from mf_train.processes import Processes, join_processes
+
+
+def start_process(config: RunConfig) -> Processes:
+    """Prepare this process for a run.
+
+    Args:
+        config: the run configuration.
+    Returns:
+        Its place among the run's processes.
+    Raises:
+        UserError: the launcher's number of processes does not fit the configuration.
+    """
+    device.prepare(config.context)
+    processes = join_processes(config)
+    logs.configure(OutputFolder(Path(config.output_dir)).log(processes.rank), processes.is_main)
+    return processes

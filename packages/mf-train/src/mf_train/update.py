@@ -1,0 +1,44 @@
+"""Applies an optimizer to all trainable parameters of a model, in graph code."""
+
+from mindspore import Parameter, ParameterTuple, Tensor, nn
+
+from mf_train.optimizer import UpdateRule
+
+
+class ParameterUpdate(nn.Cell):
+    """One optimizer update of every parameter.
+
+    Matrices are decayed, vectors (norm weights, biases) are not. Source: MindFormers 1.3,
+    trainer/optimizer_grouped_parameters.py.
+    """
+
+    def __init__(self, parameters: list[Parameter], rule: UpdateRule, weight_decay: float):
+        """Takes the trainable parameters, an optimizer's formula and the decay of the matrices."""
+        super().__init__(auto_prefix=False)
+        self.parameters = ParameterTuple(parameters)
+        self.slot_names = rule.slots
+        self.slots = tuple(self.parameters.clone(prefix=name, init="zeros") for name in rule.slots)
+        self.rates = rule.rates
+        self.apply = rule.apply
+        self.decays = tuple(weight_decay if len(parameter.shape) > 1 else 0.0 for parameter in parameters)
+        self.indices = tuple(range(len(parameters)))
+
+    def construct(self, gradients: tuple[Tensor, ...], update: Tensor, learning_rate: Tensor) -> tuple[Tensor, ...]:
+        """Change every parameter and its slots in place.
+
+        Args:
+            gradients: one a parameter, shaped like it.
+            update: scalar float32, number of this update, 1 for the first.
+            learning_rate: scalar float32.
+        Returns:
+            Tensors that depend on the changes: make the step's output depend on them.
+        """
+        rates = self.rates(update, learning_rate)
+        done = ()
+        for index in self.indices:
+            slots = ()
+            for slot in self.slots:
+                slots = (*slots, slot[index])
+            parameter = self.parameters[index]
+            done = (*done, self.apply(parameter, slots, gradients[index], rates, self.decays[index]))
+        return done
