@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from measures.source import Function, Measure, Repository, Source
 
 OWNER = "mf_config"
-DECLARED_UNREAD = ("inert", "alias_of")
+DECLARED_UNREAD = ("inert", "alias_suffix")
 """Arguments of `key` that say why no module reads the key."""
 
 CHECKS = ("problems", "__post_init__")
@@ -77,8 +77,13 @@ def _must_be_read(field: ast.AnnAssign) -> bool:
     return (
         isinstance(call, ast.Call)
         and ast.unparse(call.func).rpartition(".")[2] == "key"
-        and not any(keyword.arg in DECLARED_UNREAD for keyword in call.keywords)
+        and not any(keyword.arg in DECLARED_UNREAD or _takes_one_value(keyword) for keyword in call.keywords)
     )
+
+
+def _takes_one_value(keyword: ast.keyword) -> bool:
+    """Whether a key refuses every value but one: then that value is what happens anyway, and nobody asks for it."""
+    return keyword.arg == "allowed" and isinstance(keyword.value, ast.Tuple) and len(keyword.value.elts) == 1
 
 
 def _imports_yaml(node: ast.AST) -> bool:

@@ -79,6 +79,21 @@ def test_a_malformed_header_is_refused(tmp_path: Path, header: bytes, fault: str
         read_header(write(tmp_path / "x.safetensors", header, bytes(8)))
 
 
+def test_an_overlap_of_one_byte_is_refused(tmp_path: Path):
+    entries = {
+        name: {"dtype": "U8", "shape": [4], "data_offsets": place} for name, place in (("a", [0, 4]), ("b", [3, 7]))
+    }
+    with pytest.raises(CheckpointError, match="'a' and 'b' overlap"):
+        read_header(write(tmp_path / "x.safetensors", json.dumps(entries).encode(), bytes(7)))
+
+
+def test_a_header_that_lacks_one_byte_is_called_truncated(tmp_path: Path):
+    path = tmp_path / "x.safetensors"
+    path.write_bytes((DAMAGED / "good.safetensors").read_bytes()[:119])
+    with pytest.raises(CheckpointError, match="truncated in the header: 1 of its 112 bytes"):
+        read_header(path)
+
+
 def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path):
     with pytest.raises(CheckpointError, match="no such file"):
         read_header(tmp_path / "x.safetensors")

@@ -160,6 +160,12 @@ def test_a_link_that_leaves_the_folder_is_refused(tmp_path: Path):
         open_checkpoint(folder)
 
 
+def test_a_link_within_the_folder_is_followed(tmp_path: Path):
+    shutil.copy(DATA / "damaged" / "good.safetensors", tmp_path / "weights.bin")
+    (tmp_path / "model.safetensors").symlink_to("weights.bin")
+    assert open_checkpoint(tmp_path)["b"].tolist() == [0, 1, 2, 3]
+
+
 def test_the_links_of_a_download_cache_are_followed(tmp_path: Path):
     snapshot, blobs = tmp_path / "snapshots" / "abc", tmp_path / "blobs"
     snapshot.mkdir(parents=True)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mf_ckpt import Writer, checkpoints, clean, latest, retire, step_name
+from mf_ckpt import open as open_checkpoint
 from mf_ckpt.retention import plan_retirement
 
 
@@ -63,6 +64,26 @@ def test_retire_deletes_the_oldest_and_leaves_incomplete_ones_alone(tmp_path: Pa
     (tmp_path / "step-00000004" / "manifest.json").unlink()
     assert retire(tmp_path, keep_last=2) == [tmp_path / "step-00000001"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["step-00000002", "step-00000003", "step-00000004"]
+
+
+def test_clean_finishes_a_deletion_that_had_only_begun(tmp_path: Path):
+    save(tmp_path, 1, 2)
+    (tmp_path / "step-00000001").rename(tmp_path / ".step-00000001.retired-1-00000000")
+    assert clean(tmp_path) == [tmp_path / ".step-00000001.retired-1-00000000"]
+    assert list(tmp_path.iterdir()) == [tmp_path / "step-00000002"]
+
+
+def test_clean_prefers_the_new_checkpoint_to_the_replaced_one(tmp_path: Path):
+    save(tmp_path, 1)
+    (tmp_path / "step-00000001").rename(tmp_path / ".step-00000001.replaced-1-00000000")
+    save(tmp_path, 1)
+    with Writer(tmp_path / "other", step=1) as writer:
+        writer.add("w", np.float32([-1]))
+    (tmp_path / "step-00000001").rename(tmp_path / ".step-00000001.replaced-1-11111111")
+    (tmp_path / "other").rename(tmp_path / ".step-00000001.partial-9-00000000")
+    clean(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000001"]
+    assert open_checkpoint(tmp_path / "step-00000001")["w"].tolist() == [-1]
 
 
 def test_clean_leaves_other_hidden_folders_alone(tmp_path: Path):

@@ -30,7 +30,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40)
 @given(tensors=st.dictionaries(st.text(max_size=20), ANY_ARRAY, max_size=6), shard_bytes=st.integers(1, 400))
 def test_any_arrays_come_back_bit_by_bit(tmp_path_factory: pytest.TempPathFactory, tensors: dict, shard_bytes: int):
     tensors.pop("__metadata__", None)

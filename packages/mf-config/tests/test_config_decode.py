@@ -131,7 +131,7 @@ def test_components_of_no_installed_package_are_left_out_with_a_warning(
     write: Write, install: Callable[..., None], train_file: str
 ) -> None:
     install()
-    examined = examine(load(write(train_file), ["run_mode=predict", "input_data=hello", "load_checkpoint=here"]))
+    examined = examine(load(write(train_file)))
     assert examined.config is not None
     assert examined.config.model.model_config is None
     warnings = {problem.path: problem.what for problem in examined.problems if problem.severity is Severity.WARNING}

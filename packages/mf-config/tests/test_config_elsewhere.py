@@ -3,7 +3,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from mf_config.elsewhere import find_elsewhere
+from mf_config.elsewhere import Elsewhere
 from mf_config.schema import ComponentOf, key
 from mf_config.yaml_reader import read_text
 
@@ -44,7 +44,7 @@ TEXT = "model: {model_config: {type: ToyConfig}}\noptimizers: [{type: ToyAdam}, 
     ],
 )
 def test_a_key_belongs_where_its_name_stands_once(toys: None, name: str, path: str, home: str) -> None:
-    assert find_elsewhere(File, read_text(TEXT, "run.yaml").root, name, path) == home
+    assert Elsewhere(File, read_text(TEXT, "run.yaml").root).find(name, path) == home
 
 
 def test_below_the_section_wins_over_elsewhere() -> None:
@@ -54,10 +54,10 @@ def test_below_the_section_wins_over_elsewhere() -> None:
         other: Runner = key("Other.", Runner())
 
     root = read_text("", "run.yaml").root
-    assert find_elsewhere(Two, root, "epochs", "") == ""
-    assert find_elsewhere(Two, root, "epochs", "one") == "one.epochs"
+    assert Elsewhere(Two, root).find("epochs", "") == ""
+    assert Elsewhere(Two, root).find("epochs", "one") == "one.epochs"
 
 
 def test_an_unknown_component_has_no_keys(toys: None) -> None:
     root = read_text("model: {model_config: {type: Nobody}}\n", "run.yaml").root
-    assert find_elsewhere(File, root, "seq_length", "model") == ""
+    assert Elsewhere(File, root).find("seq_length", "model") == ""

@@ -119,7 +119,7 @@ def test_an_existing_tokenizer_is_used_as_it_is(tmp_path, data):
 
 
 def test_a_failed_training_leaves_no_file(tmp_path):
-    with pytest.raises(UserError):
+    with pytest.raises(UserError, match="the training text gives"):
         section(tmp_path / "new", vocab_size=5000).open(DOCUMENTS)
     assert not (tmp_path / "new").exists()
 

@@ -73,7 +73,7 @@ def test_nothing_is_read_on_after_a_broken_line(tmp_path):
     file.write_text('{"text": "one"}\nbroken\n{"text": "two"}\n')
     documents = TextDataLoader(dataset_dir=str(file)).documents()
     assert next(documents).text == "one"
-    with pytest.raises(ConfigError, match="dirty.jsonl:2: not JSON"):
+    with pytest.raises(ConfigError, match=r"dirty\.jsonl:2: not JSON"):
         next(documents)
 
 

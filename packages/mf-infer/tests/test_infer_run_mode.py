@@ -1,5 +1,5 @@
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -8,8 +8,10 @@ import pytest
 import mf_ckpt
 from mf_config.problems import UserError
 from mf_config.sections.context import ContextSection
+from mf_config.sections.dataset import ProcessorSection
 from mf_config.sections.model import ArchSection, ModelSection
 from mf_config.sections.run import RunConfig
+from mf_data.tokenizers.byte_level import load_tokenizer
 from mf_infer.run_mode import predict
 from mf_infer.sampling_params import SamplingParams
 from mf_models.families.llama import LlamaConfig
@@ -17,6 +19,20 @@ from mf_models.families.llama import LlamaConfig
 CHAT = Path(__file__).parent / "data" / "tiny_chat"
 RECORDS = json.loads((CHAT / "golden.json").read_text())["records"]
 NETWORK = LlamaConfig.from_hf(json.loads((CHAT / "config.json").read_text()))
+
+
+@dataclass
+class Options:
+    json: bool = False
+
+
+@dataclass
+class TokenizerSection:
+    """Stands for a component of kind `tokenizer`: a file elsewhere."""
+
+    def open(self, documents):
+        assert documents is None
+        return load_tokenizer(CHAT)
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +59,7 @@ def test_it_answers_the_prompts_and_writes_them_down(tmp_path, capsys):
     longest = max(len(record["prompt_ids"]) for record in RECORDS[:2])
     network = replace(NETWORK, do_sample=False, max_decode_length=longest + 27)
     keys = {"load_checkpoint": str(CHAT), "input_data": tuple(record["prompt"] for record in RECORDS[:2])}
-    assert predict(run_config(tmp_path / "out", network, **keys), None) == 0
+    assert predict(run_config(tmp_path / "out", network, **keys), Options()) == 0
     first, second = predictions(tmp_path / "out")
     assert (first["text"], first["token_ids"], first["finish_reason"]) == (
         RECORDS[0]["text"],
@@ -58,21 +74,22 @@ def test_it_answers_the_prompts_and_writes_them_down(tmp_path, capsys):
     )
 
 
-def test_without_load_checkpoint_the_newest_of_output_dir_answers_with_the_seed_of_the_run(tmp_path, chat):
+def test_without_load_checkpoint_the_newest_of_output_dir_answers_as_the_run_file_says(tmp_path, chat, capsys):
     with mf_ckpt.Writer(tmp_path / "checkpoint" / "step-00000007", step=7) as writer:
         for name, array in mf_ckpt.open(CHAT).items():
             writer.add(name, array)
-        for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
-            writer.add_file(name, CHAT / name)
     network = replace(NETWORK, do_sample=True, temperature=0.9, top_k=40, top_p=0.99, max_decode_length=14)
-    assert predict(run_config(tmp_path, network, input_data="The cat", seed=3), None) == 0
+    processor = ProcessorSection(tokenizer=TokenizerSection())
+    config = run_config(tmp_path, network, input_data="The cat", seed=3, processor=processor)
+    assert predict(config, Options(json=True)) == 0
+    assert capsys.readouterr().out == (tmp_path / "predictions.jsonl").read_text()
     params = SamplingParams(temperature=0.9, top_k=40, top_p=0.99, seed=3, max_tokens=9)
     assert predictions(tmp_path)[0]["token_ids"] == chat.generate("The cat", params)[0].outputs[0].token_ids
 
 
 def test_a_run_without_prompts_is_refused(tmp_path):
     with pytest.raises(UserError) as caught:
-        predict(run_config(tmp_path, load_checkpoint=str(CHAT)), None)
+        predict(run_config(tmp_path, load_checkpoint=str(CHAT)), Options())
     assert str(caught.value) == (
         "input_data: is missing, so nothing can be predicted. Allowed: a prompt, or a list of prompts."
     )
@@ -81,7 +98,7 @@ def test_a_run_without_prompts_is_refused(tmp_path):
 def test_weights_that_do_not_fit_the_configuration_are_named(tmp_path):
     network = replace(NETWORK, intermediate_size=100)
     with pytest.raises(UserError, match=r"mlp\.gate_proj\.weight: has shape \[96, 48\]\. Allowed: \[100, 48\]"):
-        predict(run_config(tmp_path, network, load_checkpoint=str(CHAT), input_data="x"), None)
+        predict(run_config(tmp_path, network, load_checkpoint=str(CHAT), input_data="x"), Options())
 
 
 def test_it_is_found_as_the_run_mode_predict():

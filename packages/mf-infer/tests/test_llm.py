@@ -1,6 +1,7 @@
 """Golden numbers come from Hugging Face transformers: see `data/*/golden.json`."""
 
 import json
+from itertools import zip_longest
 from pathlib import Path
 
 import mindspore as ms
@@ -148,10 +149,9 @@ def test_streams_may_be_read_in_turn(chat):
     params = SamplingParams(temperature=0, max_tokens=32)
     streams = [chat.stream(record["prompt"], params) for record in RECORDS[1:3]]
     texts = ["", ""]
-    for pieces in zip(*streams, strict=False):
+    for pieces in zip_longest(*streams, fillvalue=""):
         texts = [text + piece for text, piece in zip(texts, pieces, strict=True)]
-    texts = [text + "".join(stream) for text, stream in zip(texts, streams, strict=True)]
-    assert all(record["text"].startswith(text[:20]) for record, text in zip(RECORDS[1:3], texts, strict=True))
+    assert texts == [record["text"] for record in RECORDS[1:3]]
 
 
 def test_a_stream_that_is_left_does_not_hold_up_the_next(chat):

@@ -43,6 +43,7 @@ class Binding:
         problems: every mistake, warning and note.
         places: dotted key path to the place of its value, for the checks that come after binding.
         repeats: path of each section that only repeats another one, to the path of that other.
+        unchecked: paths of the sections whose components no installed package declares.
     """
 
     device_target: str = ""
@@ -50,6 +51,7 @@ class Binding:
     problems: list[Problem] = field(default_factory=list)
     places: dict[str, Location] = field(default_factory=dict)
     repeats: dict[str, str] = field(default_factory=dict)
+    unchecked: set[str] = field(default_factory=set)
 
     def error(self, location: Location, path: str, what: str, allowed: str = "", suggestion: str = "") -> object:
         """Record a mistake; returns `MISSING`, the value that can't be read."""
@@ -124,6 +126,7 @@ def bind_component(kind: str, node: Node, path: str, binding: Binding) -> Any:
     if not known:
         what = f"is not checked: no installed package declares any {kind}"
         binding.remark(Severity.WARNING, node.location, path, what)
+        binding.unchecked.add(path)
         return None
     here = join_path(path, TYPE_KEY)
     chosen = node.entries.get(TYPE_KEY)
@@ -194,6 +197,7 @@ def _bind_union(arguments: tuple[Any, ...], node: Node, path: str, binding: Bind
             binding.problems += attempt.problems
             binding.places |= attempt.places
             binding.repeats |= attempt.repeats
+            binding.unchecked |= attempt.unchecked
             return value
     return bind_value(fitting[-1], node, path, binding)
 

@@ -1,12 +1,11 @@
 """From a document to a `RunConfig`, or to everything that is wrong with it."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeVar
 
 from mf_config import rules
 from mf_config.bind import MISSING, Binding, bind_section
-from mf_config.elsewhere import find_elsewhere
+from mf_config.elsewhere import Elsewhere
 from mf_config.nodes import Document, Mapping, Scalar
 from mf_config.problems import ConfigError, Problem, Severity, errors_in, in_line_order
 from mf_config.sections.context import ContextSection
@@ -39,7 +38,7 @@ def examine(document: Document) -> Examined:
     config, binding = _bind(RunConfig, document)
     problems = [*document.problems, *binding.problems, *_unread_copies(binding)]
     if config is not None:
-        checked = rules.Checked(config, binding.places, document.file)
+        checked = rules.Checked(config, binding.places, frozenset(binding.unchecked), document.file)
         problems += [problem for rule in rules.RULES for problem in rule(checked)]
     valid = None if errors_in(problems) else config
     return Examined(valid, tuple(in_line_order(problems)))
@@ -77,7 +76,7 @@ def decode_as(cls: type[_Section], document: Document) -> _Section:
 
 def _bind(cls: type[_Section], document: Document) -> tuple[_Section | None, Binding]:
     """The document as a section, None where a key can't be read, and what was found on the way."""
-    binding = Binding(_device_target(document), partial(find_elsewhere, cls, document.root))
+    binding = Binding(_device_target(document), Elsewhere(cls, document.root).find)
     section = bind_section(cls, document.root, "", binding)
     return None if section is MISSING else section, binding
 

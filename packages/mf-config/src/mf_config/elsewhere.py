@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator
+from functools import cached_property
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -10,22 +11,35 @@ from mf_config.nodes import Mapping, Node, Scalar, Sequence, join_path
 from mf_config.schema import TYPE_KEY, declarations
 
 
-def find_elsewhere(cls: type, root: Mapping, name: str, path: str) -> str:
-    """The dotted path of the only key that has this name, looked for below the section first, then everywhere.
+class Elsewhere:
+    """The keys that a file may have, by name; they are gathered at the first question."""
 
-    Args:
-        cls: the section class of the whole file.
-        root: the file; it decides which components' keys exist.
-        name: of the unknown key.
-        path: of the section in which it stands.
-    Returns:
-        An empty string where no key or more than one has the name.
-    """
-    homes = dict.fromkeys(here for here in _walk(cls, root, "") if here.rpartition(".")[2] == name)
-    below = [home for home in homes if home.startswith(join_path(path, ""))]
-    if len(below) == 1:
-        return below[0]
-    return next(iter(homes)) if len(homes) == 1 else ""
+    def __init__(self, cls: type, root: Mapping):
+        """Takes the section class of the whole file, and the file: it decides which components' keys exist."""
+        self._cls = cls
+        self._root = root
+
+    def find(self, name: str, path: str) -> str:
+        """The dotted path of the only key of a name, looked for below a section first, then everywhere.
+
+        Args:
+            name: of the unknown key.
+            path: of the section in which it stands.
+        Returns:
+            An empty string where no key or more than one has the name.
+        """
+        homes = self._homes.get(name, [])
+        below = [home for home in homes if home.startswith(join_path(path, ""))]
+        if len(below) == 1:
+            return below[0]
+        return homes[0] if len(homes) == 1 else ""
+
+    @cached_property
+    def _homes(self) -> dict[str, list[str]]:
+        homes: dict[str, list[str]] = {}
+        for path in dict.fromkeys(_walk(self._cls, self._root, "")):
+            homes.setdefault(path.rpartition(".")[2], []).append(path)
+        return homes
 
 
 def _walk(cls: type, node: Node | None, path: str) -> Iterator[str]:

@@ -42,7 +42,7 @@ def as_json(entry: Entry) -> dict[str, object]:
         "component": list(entry.component),
         "doc": entry.key.doc,
         "type": entry.type_text,
-        "default": None if entry.default is REQUIRED else _show(entry.default),
+        "default": None if entry.default is REQUIRED else default_text(entry),
         "required": entry.default is REQUIRED,
         "allowed": allowed_values(entry),
         "modes": list(entry.modes),
@@ -56,13 +56,22 @@ def allowed_values(entry: Entry) -> str:
     return name_values(entry.key.allowed) or describe_range(entry.key)
 
 
+def default_text(entry: Entry) -> str:
+    """A key's default as a person would write it."""
+    default = entry.default
+    if default is REQUIRED:
+        return "must be given"
+    if default is None:
+        return "not set"
+    if hasattr(type(default), "__dataclass_fields__"):
+        return "a section of defaults"
+    return repr(default) if isinstance(default, str) else str(default)
+
+
 def _text(entry: Entry) -> str:
     of_type = f"  (type: {', '.join(entry.component)})" if entry.component else ""
     lines = [f"{entry.path}{of_type}", f"  {entry.key.doc}", f"  type: {entry.type_text}"]
-    if entry.default is REQUIRED:
-        lines.append("  must be given")
-    else:
-        lines.append(f"  default: {_show(entry.default)}")
+    lines.append("  must be given" if entry.default is REQUIRED else f"  default: {default_text(entry)}")
     if allowed_values(entry):
         lines.append(f"  allowed: {allowed_values(entry)}")
     lines.append(f"  read in run modes: {', '.join(entry.modes)}")
@@ -70,11 +79,3 @@ def _text(entry: Entry) -> str:
         lines.append(f"  has no effect: {entry.key.inert}")
     lines += [f"  has no effect on {device}: {reason}" for device, reason in entry.key.inert_on.items()]
     return "\n".join(lines)
-
-
-def _show(default: object) -> str:
-    if default is None:
-        return "not set"
-    if hasattr(type(default), "__dataclass_fields__"):
-        return "a section of defaults"
-    return repr(default) if isinstance(default, str) else str(default)

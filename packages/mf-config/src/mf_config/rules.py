@@ -11,11 +11,19 @@ from mf_config.suggest import nearest
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a rule sees: the decoded configuration and the places of its keys."""
+    """What a rule sees: the decoded configuration, the places of its keys and the sections left unchecked."""
 
     config: RunConfig
     places: Mapping[str, Location]
+    unchecked: frozenset[str]
     file: str
+
+    def is_missing(self, path: str) -> bool:
+        """Whether the file leaves a key unset; a section that could not be checked is there all the same."""
+        value: object = self.config
+        for name in path.split("."):
+            value = getattr(value, name)
+        return value is None and path not in self.unchecked
 
     def problem(self, path: str, what: str, allowed: str = "", suggestion: str = "") -> Problem:
         """A problem at the place of a key, of its nearest written parent, or of the file."""
@@ -44,7 +52,7 @@ def sections_of_the_run_mode(checked: Checked) -> Iterator[Problem]:
     if config.run_mode in ("eval", "predict"):
         needed += ["load_checkpoint"]
     for name in needed:
-        if getattr(config, name) is None:
+        if checked.is_missing(name):
             why = f"run_mode {config.run_mode}" + (" with do_eval" if _trains(config) and name in _EVALUATED else "")
             yield checked.problem(name, f"is missing, and {why} needs it", "a value or section")
 
@@ -64,17 +72,18 @@ def tokenizer_of_each_dataset(checked: Checked) -> Iterator[Problem]:
     """A data set that the run reads has a tokenizer of its own or that of `processor`."""
     config = checked.config
     for name, is_read in (("train_dataset", _trains(config)), ("eval_dataset", _evaluates(config))):
-        section = getattr(config, name)
-        if is_read and section is not None and section.tokenizer is None and config.processor.tokenizer is None:
+        if not is_read or checked.is_missing(name):
+            continue
+        if checked.is_missing(f"{name}.tokenizer") and checked.is_missing("processor.tokenizer"):
             yield checked.problem(f"{name}.tokenizer", "is missing", "a section here or under processor")
 
 
 def learning_rate_is_given(checked: Checked) -> Iterator[Problem]:
     """Without a schedule the optimizer's own constant rate counts, so it must be there."""
     config = checked.config
-    if not _trains(config) or config.optimizer is None or config.lr_schedule is not None:
+    if not _trains(config) or config.optimizer is None:
         return
-    if config.optimizer.learning_rate is None:
+    if config.optimizer.learning_rate is None and checked.is_missing("lr_schedule"):
         what = "is missing, and there is no lr_schedule"
         yield checked.problem("optimizer.learning_rate", what, "a number, or a section lr_schedule")
 

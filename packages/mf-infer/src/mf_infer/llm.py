@@ -7,6 +7,7 @@ from typing import Any
 
 from mf_config.problems import UserError
 from mf_config.sections.context import ContextSection
+from mf_data.tokenizers.base import Tokenizer
 from mf_data.tokenizers.byte_level import TOKENIZER_FILE, load_tokenizer
 from mf_data.tokenizers.stream import TextStream
 from mf_infer.defaults import with_defaults
@@ -16,6 +17,7 @@ from mf_infer.outputs import CompletionOutput, RequestOutput
 from mf_infer.prompts import Prompt, as_list, encode_prompt
 from mf_infer.request import Request
 from mf_infer.sampling_params import SamplingParams
+from mf_models.model_config import ModelConfig
 
 ON_CPU = ContextSection(device_target="CPU")
 """Compiled graphs on the CPU."""
@@ -27,15 +29,16 @@ class LLM:
     Attributes:
         path: the directory that was loaded.
         config: the family's configuration, such as `LlamaConfig`.
-        tokenizer: the model's, None where the directory has no tokenizer.json: prompts are tokens then, and answers
-            have no text.
+        tokenizer: None where the directory has no tokenizer.json and none was given: prompts are tokens then, and
+            answers have no text.
     """
 
     def __init__(
         self,
         path: str | Path,
         *,
-        config: Any | None = None,
+        config: ModelConfig | None = None,
+        tokenizer: Tokenizer | None = None,
         context: ContextSection = ON_CPU,
         max_batch_size: int = 8,
     ):
@@ -45,6 +48,7 @@ class LLM:
             path: a Hugging Face model directory, an mf checkpoint, or a run's output_dir or checkpoint folder, of which
                 the newest complete checkpoint is taken.
             config: a family's configuration in place of the directory's config.json; the weights must fit it.
+            tokenizer: in place of the directory's.
             context: the device and MindSpore's settings, which hold for the whole process.
             max_batch_size: most requests computed together, at least 1.
         Raises:
@@ -53,7 +57,9 @@ class LLM:
         if max_batch_size < 1:
             raise UserError(f"max_batch_size: {max_batch_size} can't be used. Allowed: from 1.")
         self.path = find_model(path)
-        self.tokenizer = load_tokenizer(self.path) if (self.path / TOKENIZER_FILE).exists() else None
+        if tokenizer is None and (self.path / TOKENIZER_FILE).exists():
+            tokenizer = load_tokenizer(self.path)
+        self.tokenizer = tokenizer
         # Idle threads of its mathematics library would spin and starve MindSpore's own; it is read when MindSpore is
         # imported, so it has no effect where the program imported MindSpore before.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -61,6 +67,7 @@ class LLM:
         from mf_infer.loading import open_runner, prepare
 
         prepare(context)
+        self.config: Any
         self.config, runner = open_runner(self.path, config, max_batch_size)
         self._engine = Engine(runner, max_batch_size)
 

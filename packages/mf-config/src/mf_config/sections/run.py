@@ -7,7 +7,7 @@ from mf_config.schema import EVAL_MODES, PREDICT_MODES, TRAIN_MODES, ComponentOf
 from mf_config.sections.context import ContextSection
 from mf_config.sections.dataset import DatasetSection, ProcessorSection
 from mf_config.sections.model import ModelSection
-from mf_config.sections.parallel import ParallelDegrees, ParallelSection
+from mf_config.sections.parallel import ParallelDegrees
 from mf_config.sections.runner import RunnerSection, WrapperSection
 
 _ANY_LAYOUT = "a checkpoint of any layout is cut for the present one while it is read"
@@ -17,7 +17,7 @@ _ANY_LAYOUT = "a checkpoint of any layout is cut for the present one while it is
 class RunConfig:
     """A decoded run configuration. Every key has its documented effect or is reported as having none."""
 
-    seed: int = key("Seed of the weights, of dropout and of the order of rows.", 0, minimum=0)
+    seed: int = key("Seed of the first weights and of the order of rows.", 0, minimum=0)
     run_mode: Literal["train", "finetune", "eval", "predict"] = key("What the run does.", "train")
     output_dir: str = key("Folder of everything that the run writes; made if missing.", "./output")
     load_checkpoint: str | None = key("Checkpoint to start from: a checkpoint folder or a run's checkpoint root.", None)
@@ -40,7 +40,6 @@ class RunConfig:
     runner_wrapper: WrapperSection = key(
         "What guards a step: loss scale and clipping.", WrapperSection(), modes=TRAIN_MODES
     )
-    parallel: ParallelSection = key("How ranks work together.", ParallelSection())
     parallel_config: ParallelDegrees = key("How many ranks each kind of parallelism takes.", ParallelDegrees())
     model: ModelSection = key("The network.")
     processor: ProcessorSection = key("Text to ids and back.", ProcessorSection())

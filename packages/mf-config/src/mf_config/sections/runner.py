@@ -14,11 +14,9 @@ class RunnerSection:
 
     epochs: int = key("Passes over the training rows.", 1, minimum=1)
     batch_size: int = key("Rows that each data-parallel rank takes in one step.", 1, minimum=1)
-    sink_mode: bool = key(
-        "Hand a whole chunk of steps to the device at once.", True, inert_on={"CPU": _ONE_STEP_A_LAUNCH}
-    )
+    sink_mode: bool = key("Hand a whole chunk of steps to the device at once.", True, inert=_ONE_STEP_A_LAUNCH)
     sink_size: int = key(
-        "Steps of one chunk in sink mode; -1 for the whole epoch.", -1, minimum=-1, inert_on={"CPU": _ONE_STEP_A_LAUNCH}
+        "Steps of one chunk in sink mode; -1 for the whole epoch.", -1, minimum=-1, inert=_ONE_STEP_A_LAUNCH
     )
 
 

@@ -22,21 +22,29 @@ BOS, EOS, PAD = "bos_token", "eos_token", "pad_token"
 
 
 class ByteLevelTokenizer:
-    """A `Tokenizer` whose tokens are strings of bytes, on top of the `tokenizers` library."""
+    """A `Tokenizer` whose tokens are strings of bytes, on top of the `tokenizers` library.
 
-    def __init__(self, definition: str, config: Mapping[str, Any]):
+    Attributes:
+        vocab_size: one more than the largest id.
+        special_ids: ids that steer the model and stand for no text.
+        bos_id: id that begins a text, or None.
+        eos_id: id that ends a text, or None.
+        pad_id: id that fills up rows, or None.
+    """
+
+    def __init__(self, definition: str, settings: Mapping[str, Any]):
         """Makes the tokenizer from the contents of its files.
 
         Args:
             definition: text of `tokenizer.json`.
-            config: content of `tokenizer_config.json`; kept whole, so that `save` loses nothing of it.
+            settings: content of `tokenizer_config.json`; kept whole, so that `save` loses nothing of it.
         Raises:
             UserError: the definition is not that of a byte-level tokenizer, or a role names a token it does not have.
         """
         self._parsing = _backend(definition)
         self._literal = _backend(definition)
         self._literal.encode_special_tokens = True
-        self._config = dict(config)
+        self._settings = dict(settings)
         self.vocab_size = max(self._parsing.get_vocab().values(), default=-1) + 1
         added = self._parsing.get_added_tokens_decoder()
         self.special_ids = frozenset(token_id for token_id, token in added.items() if token.special)
@@ -75,12 +83,12 @@ class ByteLevelTokenizer:
         Raises:
             OSError: the directory can't be written.
         """
-        config = json.dumps(self._config, ensure_ascii=False, indent=2) + "\n"
-        write_atomically(directory / CONFIG_FILE, config.encode())
+        settings = json.dumps(self._settings, ensure_ascii=False, indent=2) + "\n"
+        write_atomically(directory / CONFIG_FILE, settings.encode())
         write_atomically(directory / TOKENIZER_FILE, self._parsing.to_str(pretty=True).encode())
 
     def _id_of_role(self, role: str) -> int | None:
-        token = self._config.get(role)
+        token = self._settings.get(role)
         content = token.get("content") if isinstance(token, dict) else token
         if content is None:
             return None
@@ -104,11 +112,11 @@ def load_tokenizer(path: str | Path) -> ByteLevelTokenizer:
     file = Path(path) / TOKENIZER_FILE if Path(path).is_dir() else Path(path)
     if not file.is_file():
         raise UserError(f"{file}: no such file. Allowed: a directory with {TOKENIZER_FILE}, or such a file.")
-    config_file = file.with_name(CONFIG_FILE)
+    settings_file = file.with_name(CONFIG_FILE)
     definition, _ = _read_json(file)
-    config = _read_json(config_file)[1] if config_file.is_file() else {}
+    settings = _read_json(settings_file)[1] if settings_file.is_file() else {}
     try:
-        return ByteLevelTokenizer(definition, config)
+        return ByteLevelTokenizer(definition, settings)
     except UserError as error:
         raise UserError(f"{file.parent}: {error}") from error
 
@@ -131,8 +139,8 @@ def _read_json(file: Path) -> tuple[str, dict[str, Any]]:
 
 def _backend(definition: str) -> tokenizers.Tokenizer:
     try:
-        backend = tokenizers.Tokenizer.from_str(definition)
-    except Exception as error:  # The library raises nothing more precise.
+        backend = tokenizers.Tokenizer.from_buffer(definition.encode())  # from_str raises a bare Exception.
+    except ValueError as error:
         raise UserError(f"{TOKENIZER_FILE}: not a tokenizer: {error}.") from error
     if not isinstance(backend.decoder, tokenizers.decoders.ByteLevel):
         kind = type(backend.decoder).__name__ if backend.decoder else "no"
