@@ -22,11 +22,10 @@ PYTHONS = ((3, 11), (3, 12))
 """Versions that MindSpore and the packages support."""
 
 NOX = "nox>=2025.2,<2027"
-TESTING = ("hypothesis>=6.135,<7", "pytest>=8.3,<10")
 BUILDING = ("build>=1.2,<2", "editables>=0.5,<1", "hatchling>=1.26,<2", "twine>=6,<8")
 CHECKING = (
     "coverage>=7.10,<8",
-    "deptry>=0.23,<1",
+    "deptry>=0.25,<1",
     "import-linter>=2.5,<3",
     "mypy>=1.18,<3",
     # Formatting changes between minor versions, so that a wider range would fail on some machines only.
@@ -140,10 +139,10 @@ def manifests(*packages: str) -> tuple[str, ...]:
 
 def main_environment() -> Path:
     """The environment that holds all packages, editable, and all tools; the folder of its programs."""
-    editable = [word for name in LADDER for word in ("--editable", f"packages/{name}")]
+    editable = [word for name in LADDER for word in ("--editable", f"packages/{name}[test]")]
     return environment(
         "main",
-        [*TESTING, *BUILDING, *CHECKING],
+        [*BUILDING, *CHECKING],
         # One call, so that the siblings that a package names are these folders; hatchling is there already.
         ["--no-build-isolation", *editable],
         declared=(str(ROOT), *manifests(*LADDER)),
@@ -192,12 +191,11 @@ def sibling_wheels() -> Path:
     return path
 
 
-def isolated_environment(session: nox.Session, package: str, *extras: str) -> Path:
-    """An environment with one package's wheel, what it declares, and `extras`; its third parties are kept."""
-    installs = [list(extras)] if extras else []
-    programs = environment(f"isolated-{package}", *installs, declared=manifests(*LADDER))
+def isolated_environment(session: nox.Session, package: str, extra: str = "") -> Path:
+    """An environment with one package's wheel and what it declares, `[extra]` included; its third parties are kept."""
+    programs = environment(f"isolated-{package}", declared=manifests(*LADDER))
     run(session, programs, "python", "-m", "pip", "uninstall", "--quiet", "--yes", *LADDER)
-    install(programs, "--constraint", str(sibling_wheels()), package)
+    install(programs, "--constraint", str(sibling_wheels()), package + extra)
     return programs
 
 
@@ -275,7 +273,7 @@ def isolation(session: nox.Session) -> None:
     main = main_environment()
     build_packages(session, main)
     for name in WITHOUT_MINDSPORE:
-        programs = isolated_environment(session, name, *TESTING)
+        programs = isolated_environment(session, name, "[test]")
         forbid(session, programs, "mindspore")
         run(session, programs, "python", *PYTEST, f"packages/{name}/tests")
     isolate_inference(session, main)

@@ -10,6 +10,7 @@ import pytest
 
 import mf_models
 from mf_config.problems import UserError
+from mf_config.sections.context import ContextSection
 from mf_infer.llm import LLM
 from mf_infer.sampling_params import SamplingParams
 
@@ -207,6 +208,11 @@ def test_one_setting_or_one_for_each_prompt(chat):
         chat.generate(["a", "b"], [SamplingParams()] * 3)
     assert str(caught.value) == "3 settings for 2 prompts. Allowed: one, or one for each prompt."
     assert chat.generate([], GREEDY) == []
+
+
+def test_a_device_that_is_not_there_is_refused():
+    with pytest.raises(UserError, match=r"context\.device_target: Ascend can't be used here: "):
+        LLM(DATA / "llama_gqa", context=ContextSection(device_target="Ascend"))
 
 
 def test_a_batch_size_below_one_is_refused():

@@ -72,13 +72,9 @@ def test_computed_inner_sizes_are_those_of_published_models(
     ],
 )
 def test_what_does_not_fit_is_named(changes: dict[str, Any], key_name: str) -> None:
-    assert not list(LlamaConfig().problems("CPU"))
-    found = list(replace(LlamaConfig(), **changes).problems("CPU"))
+    assert not list(LlamaConfig().problems())
+    found = list(replace(LlamaConfig(), **changes).problems())
     assert [name for name, _, _ in found] == [key_name]
-
-
-def test_dtypes_are_a_matter_of_the_device() -> None:
-    assert not list(LlamaConfig(compute_dtype="bfloat16").problems())
 
 
 def test_hugging_face_form_is_read(hf: dict[str, Any]) -> None:

@@ -140,8 +140,8 @@ def test_every_weight_has_one_name_and_one_rule(tie: bool) -> None:
     assert (output.role, output.placements[0].dim, output.placements[0].unit) == (Role.ROW, 1, 12)
 
 
-def test_a_device_that_cannot_do_the_dtype_is_refused_when_the_cell_is_built() -> None:
+def test_a_dtype_that_cannot_be_computed_with_is_refused_when_the_cell_is_built() -> None:
     with pytest.raises(
-        UserError, match=r"LlamaConfig: compute_dtype: bfloat16 can't be used on CPU. Allowed: float32."
+        UserError, match=r"LlamaConfig: compute_dtype: bfloat16 can't be computed with. Allowed: float32."
     ):
         build(LlamaConfig(compute_dtype="bfloat16"))

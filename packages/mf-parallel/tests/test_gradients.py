@@ -94,7 +94,6 @@ def alone():
     from mf_parallel.gradients import TokenMean
 
     ms.set_context(mode=ms.GRAPH_MODE)
-    ms.set_device("CPU")
 
     class Outer(ms.nn.Cell):
         """Takes tensors one by one, as a compiled cell must."""

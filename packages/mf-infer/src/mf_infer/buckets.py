@@ -3,8 +3,8 @@
 SHORTEST_PREFILL = 16
 """Tokens of the smallest prefill: below it a step costs about as much as reading the weights once."""
 
-SMALLEST_CACHE = 128
-"""Tokens of the smallest cache: one graph serves all short requests."""
+SMALLEST_CACHE = 256
+"""Tokens of the smallest cache: one graph serves all short requests, and so few rows cost little beside the weights."""
 
 
 def bucket(size: int, smallest: int, limit: int) -> int:

@@ -138,17 +138,19 @@ class LLM:
             )
         if params.stop_strings and self.tokenizer is None:
             raise UserError("stop: the model has no tokenizer.json, so there is no text. Allowed: stop_token_ids.")
-        text = TextStream(self.tokenizer) if self.tokenizer else None
+        text = TextStream(self.tokenizer) if self.tokenizer is not None else None
         return Request(ids, params, self.config.eos_token_ids, room, text)
 
     def _run(self, requests: Sequence[Request]) -> Iterator[None]:
-        """Step the engine until the requests have ended; yields after each step."""
+        """Step the engine until the requests have ended; yields after each step and at the end."""
         for request in requests:
             self._engine.add(request)
         try:
             while any(request.finish_reason is None for request in requests):
                 self._engine.step()
                 yield
+            # The steps of another stream may have ended the requests since the caller looked at them.
+            yield
         finally:
             for request in requests:
                 request.abort()

@@ -5,6 +5,7 @@ from pathlib import Path
 import mindspore as ms
 
 import mf_ckpt
+from mf_config.problems import UserError
 from mf_config.sections.context import ContextSection
 from mf_infer.runner import CellRunner
 from mf_models.model_config import ModelConfig
@@ -14,8 +15,16 @@ from mf_models.weights import assign
 
 
 def prepare(context: ContextSection) -> None:
-    """Hand the `context` section to MindSpore."""
-    ms.set_device(context.device_target)
+    """Hand the `context` section to MindSpore.
+
+    Raises:
+        UserError: there is no such device here.
+    """
+    try:
+        ms.set_device(context.device_target)
+    except RuntimeError as error:
+        reason = str(error).partition("\n")[0]
+        raise UserError(f"context.device_target: {context.device_target} can't be used here: {reason}") from error
     ms.set_context(mode=ms.GRAPH_MODE if context.is_graph_mode else ms.PYNATIVE_MODE)
     ms.set_recursion_limit(context.max_call_depth)
     if context.enable_compile_cache:

@@ -43,8 +43,8 @@ class ModelConfig(Protocol):
     def tie_word_embeddings(self) -> bool:
         """Whether the head uses the embedding's weight."""
 
-    def problems(self, device_target: str = "") -> Iterable[tuple[str, str, str]]:
-        """Key name, what is wrong, what is allowed: of what does not fit together, or not on the device."""
+    def problems(self) -> Iterable[tuple[str, str, str]]:
+        """Key name, what is wrong, what is allowed: of what does not fit together."""
 
     @classmethod
     def from_hf(cls, data: dict[str, Any], where: str = "config.json") -> Self:

@@ -1,6 +1,5 @@
 """From a configuration to a cell with zero weights."""
 
-import mindspore as ms
 from mindspore import Parameter, nn
 
 from mf_config.problems import ConfigError, Location, Problem
@@ -22,9 +21,9 @@ def build(config: ModelConfig) -> CausalLanguageModel:
         A cell `model(input_ids_BT) -> logits_BTV`, with `hidden` and `head` apart.
 
     Raises:
-        ConfigError: the sizes don't fit together, or the device can't do what they ask for.
+        ConfigError: the sizes don't fit together.
     """
-    found = list(config.problems(ms.get_context("device_target")))
+    found = list(config.problems())
     if found:
         place = Location(type(config).__name__, 0)
         raise ConfigError([Problem(place, name, what, allowed) for name, what, allowed in found])

@@ -9,7 +9,7 @@ _pick = ops.GatherD()
 def cross_entropy(logits_NV: Tensor, labels_N: Tensor) -> Tensor:
     """Negative log-likelihood of each label, not averaged.
 
-    Five hand-written backwards were slower on CPU than the automatic one of these two operators.
+    Four hand-written backwards were slower on CPU than the automatic one of these two operators.
 
     Args:
         logits_NV: [N, V], float32.

@@ -47,8 +47,8 @@ class LlamaConfig:
     pad_token_id: int = key("Token that fills short rows; it is never predicted.", 0)
     ignore_token_id: int = key("Label that takes no part in the loss.", -100)
 
-    compute_dtype: str = key("Type of matrix products. CPU computes in float32 only.", "float32", allowed=_FLOAT_DTYPES)
-    param_init_type: str = key("Type of the weights. On CPU float32 only.", "float32", allowed=_FLOAT_DTYPES)
+    compute_dtype: str = key("Type of matrix products.", "float32", allowed=("float32",))
+    param_init_type: str = key("Type of the weights.", "float32", allowed=("float32",))
     embedding_init_type: str | None = key(
         "Type of the embedding's weight.", None, allowed=_FLOAT_DTYPES, inert="it has the type param_init_type"
     )
@@ -143,15 +143,8 @@ class LlamaConfig:
         """The tokens that end a text."""
         return self.eos_token_id if isinstance(self.eos_token_id, tuple) else (self.eos_token_id,)
 
-    def problems(self, device_target: str = "") -> Iterator[tuple[str, str, str]]:
-        """What does not fit together, or not on a device.
-
-        Args:
-            device_target: `CPU`, `Ascend` …; empty to leave out what depends on it.
-
-        Yields:
-            Key name, what is wrong, what is allowed.
-        """
+    def problems(self) -> Iterator[tuple[str, str, str]]:
+        """What does not fit together: key name, what is wrong, what is allowed."""
         if self.hidden_size % self.num_heads:
             yield (
                 "hidden_size",
@@ -167,10 +160,10 @@ class LlamaConfig:
             what = f"{self.max_positions} is less than seq_length {self.seq_length}"
             yield "max_position_embedding", what, f"from {self.seq_length}"
         yield from self._tokens_outside_the_vocabulary()
-        if device_target == "CPU":
-            for name in ("compute_dtype", "param_init_type"):
-                if getattr(self, name) != "float32":
-                    yield name, f"{getattr(self, name)} can't be used on CPU", "float32"
+        # Decoding refuses these by their keys; a program may make a configuration by itself.
+        for name in ("compute_dtype", "param_init_type"):
+            if getattr(self, name) != "float32":
+                yield name, f"{getattr(self, name)} can't be computed with", "float32"
 
     def _tokens_outside_the_vocabulary(self) -> Iterator[tuple[str, str, str]]:
         special = [("bos_token_id", self.bos_token_id), ("pad_token_id", self.pad_token_id)]
