@@ -14,17 +14,14 @@ from mf_data.tokenizers.byte_level_bpe import SpecialTokens, train_byte_level_bp
 
 @dataclass
 class Texts:
-    """A loader of texts that counts how many were asked for."""
+    """A loader of texts."""
 
     texts: list[str]
     shuffle: bool = False
     num_samples: int | None = None
-    asked: int = 0
 
     def documents(self):
-        for number, text in enumerate(self.texts):
-            self.asked += 1
-            yield Document(str(number), text)
+        return (Document(str(number), text) for number, text in enumerate(self.texts))
 
 
 def ids_of(rows) -> list[int]:
@@ -57,12 +54,15 @@ def test_text_is_kept_whole(bpe_chat, monkeypatch):
     assert 3 < len(done) < 10
 
 
-def test_no_more_text_is_read_than_the_rows_need(bpe_chat, monkeypatch):
-    monkeypatch.setattr(causal_language_model, "_CHARACTERS_AT_ONCE", 1)
-    loader = Texts(["hello"] * 1000, num_samples=4)
-    rows = open_dataset(loader, CausalLanguageModelDataset(), bpe_chat, 4)
-    assert ids_of(rows) == [1, 262, 299, 83, 4] * 4
-    assert loader.asked == 4
+def test_num_samples_spreads_the_rows_over_all_of_the_text(bpe_chat):
+    texts = [f"document {i:03d}" for i in range(100)]
+    rows = open_dataset(Texts(texts, num_samples=10), CausalLanguageModelDataset(), bpe_chat, 7)
+    everything = open_dataset(Texts(texts), CausalLanguageModelDataset(), bpe_chat, 7)
+    chosen = [row.tolist() for row in rows[np.arange(10)]["input_ids"]]
+    at = [everything[np.arange(len(everything))]["input_ids"].tolist().index(row) for row in chosen]
+    assert at[0] == 0
+    assert at[-1] >= len(everything) * 0.85
+    assert at == sorted(set(at))
 
 
 def test_an_end_token_that_the_tokenizer_adds_is_not_doubled(tmp_path):

@@ -5,7 +5,7 @@ from mf_ckpt.headers import TensorInfo
 from mf_ckpt.keymap import KeyMap
 from mf_ckpt.reader import Reader
 from mf_ckpt.reader import open_checkpoint as open
-from mf_ckpt.retention import checkpoints, clean, latest, retire, step_name
+from mf_ckpt.retention import checkpoints, clean, find, latest, retire, step_name
 from mf_ckpt.rows import Join, Rename, Split
 from mf_ckpt.tensors import Tensors
 from mf_ckpt.verification import Finding, verify
@@ -24,6 +24,7 @@ __all__ = [
     "Writer",
     "checkpoints",
     "clean",
+    "find",
     "latest",
     "open",
     "retire",

@@ -7,6 +7,10 @@ from typing import TypeVar
 
 from mf_ckpt.manifest import is_complete, read_manifest
 from mf_ckpt.staging import discard, tidy
+from mf_config.problems import UserError
+
+RUN_FOLDER = "checkpoint"
+"""Name of the folder of checkpoints in a run's output folder."""
 
 _STEP_NAME = re.compile(r"step-\d{8,}\Z")
 _Item = TypeVar("_Item")
@@ -40,6 +44,25 @@ def latest(root: str | Path) -> Path | None:
     """The complete checkpoint with the highest step, None where there is none."""
     found = checkpoints(root)
     return found[-1] if found else None
+
+
+def find(path: str | Path) -> Path:
+    """The checkpoint that a path means.
+
+    Args:
+        path: a checkpoint or Hugging Face model folder, or a file: that itself; a folder of checkpoints, or a run's
+            output folder that has one named `checkpoint`: the newest complete checkpoint there.
+    Returns:
+        A path for `mf_ckpt.open`, which says what is wrong with it where it is no checkpoint.
+    Raises:
+        UserError: the run's folder holds no complete checkpoint.
+    """
+    path = Path(path)
+    root = path / RUN_FOLDER if (path / RUN_FOLDER).is_dir() else path
+    newest = latest(root)
+    if newest is None and root != path:
+        raise UserError(f"{root}: holds no complete checkpoint: nothing was saved yet, or the save was interrupted")
+    return newest or path
 
 
 def plan_retirement(ordered: Sequence[_Item], keep_last: int) -> list[_Item]:

@@ -27,7 +27,7 @@ class DocumentLoader(Protocol):
 
     @property
     def num_samples(self) -> int | None:
-        """Most rows to use (the first ones, before shuffling); None uses all."""
+        """Most rows to use, spread evenly over the text; None uses all."""
 
     def documents(self) -> Iterator[Document]:
         """The documents, in the same order each time.

@@ -41,16 +41,19 @@ class TokenRows:
     """
 
     def __init__(self, tokens: NDArray[np.int32], width: int, *, pad_id: int, num_samples: int | None = None):
-        """Cuts the stream; no token is copied.
+        """Cuts the stream.
 
         Args:
             tokens: int32 [any], the ids of all documents, one after the other.
             width: tokens of a row; one more than a model reads at once, since the last one is only a target.
             pad_id: id that fills a row which stands for no data.
-            num_samples: most rows to use; all where None.
+            num_samples: most rows to use, spread evenly over the stream; all where None.
         """
         complete = len(tokens) // width
-        self._ids = tokens[: complete * width].reshape(complete, width)[:num_samples]
+        self._ids = tokens[: complete * width].reshape(complete, width)
+        if num_samples is not None and num_samples < complete:
+            # Not the first ones: those come from a few documents and stand for nothing but these.
+            self._ids = self._ids[np.arange(num_samples) * complete // num_samples]
         self.dropped_tokens = len(tokens) - self._ids.size
         self.padding: Mapping[str, int] = {"input_ids": pad_id}
 

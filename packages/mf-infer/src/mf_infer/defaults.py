@@ -1,41 +1,14 @@
 """Settings of a request where the person gives none: those that the model's configuration names."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from mf_config.problems import UserError
 from mf_infer.sampling_params import SamplingParams
+from mf_models.model_config import ModelConfig
 
 
-class GenerationKeys(Protocol):
-    """The generation keys of `model.model_config`; every family has them."""
-
-    @property
-    def max_decode_length(self) -> int:
-        """Most tokens of prompt and answer together."""
-
-    @property
-    def do_sample(self) -> bool:
-        """Whether tokens are drawn; False takes the likeliest."""
-
-    @property
-    def temperature(self) -> float:
-        """See `SamplingParams`; so are the other keys."""
-
-    @property
-    def top_k(self) -> int:
-        """See `SamplingParams`."""
-
-    @property
-    def top_p(self) -> float:
-        """See `SamplingParams`."""
-
-    @property
-    def repetition_penalty(self) -> float:
-        """See `SamplingParams`."""
-
-
-def with_defaults(keys: GenerationKeys, prompt_tokens: int, given: Mapping[str, Any]) -> SamplingParams:
+def with_defaults(keys: ModelConfig, prompt_tokens: int, given: Mapping[str, Any]) -> SamplingParams:
     """Fill up the settings of a request.
 
     Args:

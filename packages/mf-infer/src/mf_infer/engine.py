@@ -1,8 +1,6 @@
 """Decides which requests are computed together, and gives each its next token. Legend: N requests, V vocabulary."""
 
-from collections import deque
 from collections.abc import Sequence
-from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -55,7 +53,7 @@ class Engine:
         """Takes the model, and how many requests it computes together at most."""
         self._runner = runner
         self._max_batch_size = max_batch_size
-        self._waiting: deque[Request] = deque()
+        self._waiting: list[Request] = []
         self._group: list[Request] = []
         self._slots: Slots | None = None
 
@@ -69,7 +67,7 @@ class Engine:
         Raises:
             UserError: the model's logits are not numbers.
         """
-        if self._slots is not None and any(_unfinished(self._group)):
+        if self._slots is not None and _unfinished(self._group):
             # Rows that have ended are computed too, with the token that they have: the shapes are static.
             ids, positions = [r.last_id for r in self._group], [r.length - 1 for r in self._group]
             logits_NV = self._slots.decode(ids, positions)
@@ -84,8 +82,8 @@ class Engine:
 
     def _form_group(self) -> None:
         """Take the next requests from the queue; without any, the engine holds no slots."""
-        self._waiting = deque(_unfinished(self._waiting))
-        self._group = [self._waiting.popleft() for _ in islice(list(self._waiting), self._max_batch_size)]
+        waiting = _unfinished(self._waiting)
+        self._group, self._waiting = waiting[: self._max_batch_size], waiting[self._max_batch_size :]
         self._slots = None
         if not self._group:
             return
@@ -95,5 +93,5 @@ class Engine:
         self._slots = self._runner.slots(len(self._group), longest)
 
 
-def _unfinished(requests: Sequence[Request] | deque[Request]) -> list[Request]:
+def _unfinished(requests: Sequence[Request]) -> list[Request]:
     return [request for request in requests if request.finish_reason is None]

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import mf_ckpt
 from mf_config.problems import UserError
 from mf_config.sections.context import ContextSection
 from mf_data.tokenizers.base import Tokenizer
@@ -12,7 +13,6 @@ from mf_data.tokenizers.byte_level import TOKENIZER_FILE, load_tokenizer
 from mf_data.tokenizers.stream import TextStream
 from mf_infer.defaults import with_defaults
 from mf_infer.engine import Engine
-from mf_infer.model_path import find_model
 from mf_infer.outputs import CompletionOutput, RequestOutput
 from mf_infer.prompts import Prompt, as_list, encode_prompt
 from mf_infer.request import Request
@@ -56,7 +56,8 @@ class LLM:
         """
         if max_batch_size < 1:
             raise UserError(f"max_batch_size: {max_batch_size} can't be used. Allowed: from 1.")
-        self.path = find_model(path)
+        # Opened here too, so that a mistake in the path need not wait for MindSpore.
+        self.path = mf_ckpt.open(mf_ckpt.find(path)).path
         if tokenizer is None and (self.path / TOKENIZER_FILE).exists():
             tokenizer = load_tokenizer(self.path)
         self.tokenizer = tokenizer
@@ -64,10 +65,11 @@ class LLM:
         # imported, so it has no effect where the program imported MindSpore before.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
         # Not on top: help texts and mistakes in a path must not wait for MindSpore.
-        from mf_infer.loading import open_runner, prepare
+        from mf_infer.loading import open_runner
+        from mf_models.device import prepare
 
         prepare(context)
-        self.config: Any
+        self.config: ModelConfig
         self.config, runner = open_runner(self.path, config, max_batch_size)
         self._engine = Engine(runner, max_batch_size)
 

@@ -94,7 +94,7 @@ class CachedStep(nn.Cell):
             [B, V], float32.
         """
         x_BTD = self.model.hidden(input_ids_BT, start_B, self.cache)
-        batch, _, dim = x_BTD.shape
+        batch, dim = x_BTD.shape[0], x_BTD.shape[2]
         index_B1D = ops.broadcast_to(last_B.reshape((-1, 1, 1)), (batch, 1, dim))
         return self.model.head(self.gather(x_BTD, 1, index_B1D).reshape((batch, dim)))
 

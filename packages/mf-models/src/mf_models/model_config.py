@@ -43,6 +43,30 @@ class ModelConfig(Protocol):
     def tie_word_embeddings(self) -> bool:
         """Whether the head uses the embedding's weight."""
 
+    @property
+    def max_decode_length(self) -> int:
+        """In generation, most tokens of prompt and answer together."""
+
+    @property
+    def do_sample(self) -> bool:
+        """Whether generation draws tokens; False takes the likeliest."""
+
+    @property
+    def temperature(self) -> float:
+        """Divides the logits before drawing."""
+
+    @property
+    def top_k(self) -> int:
+        """Draw among this many likeliest tokens; 0 for all."""
+
+    @property
+    def top_p(self) -> float:
+        """Draw among the likeliest tokens that together reach this probability."""
+
+    @property
+    def repetition_penalty(self) -> float:
+        """Factor against tokens already seen; 1 for none."""
+
     def problems(self) -> Iterable[tuple[str, str, str]]:
         """Key name, what is wrong, what is allowed: of what does not fit together."""
 

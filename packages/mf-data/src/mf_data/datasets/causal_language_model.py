@@ -44,8 +44,8 @@ class CausalLanguageModelDataset:
         if tokenizer.eos_id is None:
             raise UserError("the tokenizer has no end token (eos_token). Allowed: one that says where documents end.")
         width = seq_length + 1
-        enough = None if loader.num_samples is None else loader.num_samples * width
-        tokens = _join(_encoded(loader.documents(), tokenizer, tokenizer.eos_id, progress), enough)
+        pieces = _encoded(loader.documents(), tokenizer, tokenizer.eos_id, progress)
+        tokens = np.concatenate([np.zeros(0, dtype=np.int32), *pieces])
         pad_id = tokenizer.eos_id if tokenizer.pad_id is None else tokenizer.pad_id
         rows = TokenRows(tokens, width, pad_id=pad_id, num_samples=loader.num_samples)
         if not len(rows):
@@ -66,18 +66,6 @@ def _encoded(
             yield np.array(ids if ids[-1:] == [eos_id] else [*ids, eos_id], dtype=np.int32)
         done += sum(len(text.encode()) for text in texts)
         progress(done)
-
-
-def _join(pieces: Iterable[NDArray[np.int32]], enough: int | None) -> NDArray[np.int32]:
-    """One after the other, int32 [tokens]; asks for no more of them once there are `enough` tokens."""
-    taken = [np.zeros(0, dtype=np.int32)]
-    count = 0
-    for piece in pieces:
-        taken.append(piece)
-        count += len(piece)
-        if enough is not None and count >= enough:
-            break
-    return np.concatenate(taken)
 
 
 def _portions(documents: Iterable[Document]) -> Iterator[list[str]]:

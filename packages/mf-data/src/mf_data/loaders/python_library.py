@@ -45,7 +45,9 @@ class PythonLibraryDataLoader:
         allowed=("train", "eval"),
     )
     shuffle: bool = key("Whether each epoch reads the rows in a new order.", True)
-    num_samples: int | None = key("Most rows to use, the first ones; all where it is absent.", None, minimum=1)
+    num_samples: int | None = key(
+        "Most rows to use, spread evenly over the text; all where it is absent.", None, minimum=1
+    )
 
     def documents(self) -> Iterator[Document]:
         """The documents of the split, in order of their names.

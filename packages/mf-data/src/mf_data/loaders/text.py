@@ -29,7 +29,9 @@ class TextDataLoader:
 
     dataset_dir: str = key("A .txt or .jsonl file in UTF-8, or a folder of them (its subfolders are read too).")
     shuffle: bool = key("Whether each epoch reads the rows in a new order.", True)
-    num_samples: int | None = key("Most rows to use, the first ones; all where it is absent.", None, minimum=1)
+    num_samples: int | None = key(
+        "Most rows to use, spread evenly over the text; all where it is absent.", None, minimum=1
+    )
 
     def documents(self) -> Iterator[Document]:
         """The documents, file by file in order of the paths.

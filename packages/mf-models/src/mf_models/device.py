@@ -1,0 +1,41 @@
+"""Prepares MindSpore for the cells: device, mode, compile cache."""
+
+from pathlib import Path
+
+import mindspore as ms
+
+from mf_config.problems import UserError
+from mf_config.sections.context import ContextSection
+
+
+def prepare(context: ContextSection) -> None:
+    """Hand the `context` section to MindSpore; call it before the first tensor is made.
+
+    Args:
+        context: the section of a run configuration.
+    Raises:
+        UserError: there is no such device here, or the process computes on another one already.
+    """
+    _set_device(context)
+    ms.set_context(mode=ms.GRAPH_MODE if context.is_graph_mode else ms.PYNATIVE_MODE)
+    ms.set_recursion_limit(context.max_call_depth)
+    if context.enable_compile_cache:
+        Path(context.compile_cache_path).mkdir(parents=True, exist_ok=True)
+        ms.set_context(enable_compile_cache=True, compile_cache_path=context.compile_cache_path)
+    if context.save_graphs:
+        ms.set_context(save_graphs=True, save_graphs_path=context.save_graphs_path)
+
+
+def _set_device(context: ContextSection) -> None:
+    # MindSpore refuses even the device in use once it has computed anything.
+    if ms.get_context("device_target") == context.device_target == "CPU":
+        return
+    try:
+        if context.device_target == "Ascend":
+            ms.set_device(context.device_target, context.device_id)
+            ms.runtime.set_memory(max_size=context.max_device_memory)
+        else:
+            ms.set_device(context.device_target)
+    except RuntimeError as error:
+        reason = str(error).partition("\n")[0]
+        raise UserError(f"context.device_target: {context.device_target} can't be used here: {reason}") from error
