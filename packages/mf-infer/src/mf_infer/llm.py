@@ -66,11 +66,9 @@ class LLM:
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
         # Not on top: help texts and mistakes in a path must not wait for MindSpore.
         from mf_infer.loading import open_runner
-        from mf_models.device import prepare
 
-        prepare(context)
         self.config: ModelConfig
-        self.config, runner = open_runner(self.path, config, max_batch_size)
+        self.config, runner = open_runner(self.path, config, context, max_batch_size)
         self._engine = Engine(runner, max_batch_size)
 
     def generate(

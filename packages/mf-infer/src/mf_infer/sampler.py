@@ -43,6 +43,12 @@ def next_token(
 def penalize(logits_V: Floats, seen: Collection[int], penalty: float) -> Floats:
     """Make each seen token less likely (more likely where the penalty is below 1), once however often it was seen.
 
+    Args:
+        logits_V: [V].
+        seen: token ids, each from 0 to V - 1.
+        penalty: above 0; 1 changes nothing.
+    Returns:
+        [V], a copy where anything changes.
     Source: Keskar et al. 2019, CTRL, section 4.1; negative logits are multiplied, since division would raise them.
     """
     if penalty == 1 or not seen:

@@ -1,38 +1,30 @@
 """From a run configuration to everything that training and evaluation need: the one place that knows all the parts."""
 
-import logging
 import tempfile
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import mf_ckpt
-import mf_data
-import numpy as np
-from mf_config import RunConfig, UserError
+from mf_config import RunConfig
 from mf_config.dump import to_yaml
-from mf_config.sections.dataset import DatasetSection
-from mf_data.batches import Batches
-from mf_data.tokenizers.base import Tokenizer, token_bytes
+from mf_config.layout import Mesh
+from mf_data.tokenizers.base import Tokenizer
 from mf_models.initializers import initialize
 from mf_models.kernels import select_kernels
 from mf_models.networks import build, parameters
 from mf_models.registry import family_of
 from mf_models.weights import assign
-from mf_config.layout import Mesh
 from mf_parallel.plan import make_plan
-
 from mf_train.checkpoints import Companions, RunCheckpoints
+from mf_train.data import RunData, demanded
 from mf_train.evaluation import EvaluationData, Evaluator
 from mf_train.output import OutputFolder
 from mf_train.processes import Processes
 from mf_train.step import TrainingStep
 from mf_train.task import Examples
 from mf_train.update import ParameterUpdate
-
-_log = logging.getLogger(__name__)
 
 
 class Job:
@@ -42,6 +34,7 @@ class Job:
         config: the run configuration.
         processes: this process among the run's processes.
         output: where the run writes.
+        data: what the run reads.
     """
 
     def __init__(self, config: RunConfig, processes: Processes):
@@ -49,24 +42,8 @@ class Job:
         self.config = config
         self.processes = processes
         self.output = OutputFolder(Path(config.output_dir))
+        self.data = RunData(config, processes)
         self._kernels = select_kernels()
-
-    @cached_property
-    def tokenizer(self) -> Tokenizer:
-        """The run's tokenizer, trained on the training text where its section asks for that.
-
-        Raises:
-            UserError: the model's vocabulary is too small for it.
-        """
-        config = self.config
-        source = config.train_dataset or config.eval_dataset
-        assert source is not None, "a rule demands a data set for every run mode that comes here"
-        section = source.tokenizer or config.processor.tokenizer
-        tokenizer = mf_data.open_tokenizer(section, source.data_loader)
-        held, needed = config.model.model_config.vocab_size, tokenizer.vocab_size
-        if held < needed:
-            raise UserError(f"model.model_config.vocab_size: {held}, but the tokenizer has {needed} entries")
-        return tokenizer
 
     @cached_property
     def model(self) -> Any:
@@ -76,25 +53,18 @@ class Job:
         return cell
 
     @cached_property
-    def batches(self) -> Batches:
-        """The training rows in global batches."""
-        config = self.config
-        rows = self._rows(config.train_dataset, config.train_dataset_task, "training")
-        return self._batches(config.train_dataset, rows, config.train_dataset.data_loader.shuffle)
-
-    @cached_property
     def total_steps(self) -> int:
         """Steps of the whole run."""
-        return self.batches.steps_per_epoch * self.config.runner_config.epochs
+        return self.data.training.steps_per_epoch * self.config.runner_config.epochs
 
     def examples(self, step: int) -> Examples:
         """This process's rows of one training step, as the task's loss takes them."""
-        return self._examples_of(self.batches, step)
+        return self.data.examples(self.data.training, step)
 
     @cached_property
     def update(self) -> ParameterUpdate:
         """The optimizer with the model's parameters."""
-        section = self.config.optimizer
+        section = demanded(self.config.optimizer)
         rule = section.rule(self._kernels)
         return ParameterUpdate(list(self.model.trainable_params()), rule, section.weight_decay)
 
@@ -115,20 +85,18 @@ class Job:
         """Rate of an update, counted from 0."""
         schedule = self.config.lr_schedule
         if schedule is None:
-            return float(self.config.optimizer.learning_rate)
+            return float(demanded(self.config.optimizer).learning_rate)
         return float(schedule.rate(update, self.total_steps))
 
     @cached_property
     def evaluator(self) -> Evaluator:
         """The model on the held-out rows."""
-        config = self.config
-        rows = self._rows(config.eval_dataset, config.eval_dataset_task, "evaluation")
-        batches = self._batches(config.eval_dataset, rows, shuffle=False)
+        batches = self.data.evaluation
 
         def all_batches() -> Iterable[Examples]:
-            return (self._examples_of(batches, step) for step in range(batches.steps_per_epoch))
+            return (self.data.examples(batches, step) for step in range(batches.steps_per_epoch))
 
-        return Evaluator(self.model, self._objective, EvaluationData(all_batches, self._token_bytes()))
+        return Evaluator(self.model, self._objective, EvaluationData(all_batches, self.data.token_bytes()))
 
     def evaluate(self) -> dict[str, float]:
         """Name of each metric's result to its value, over the held-out rows of all processes."""
@@ -146,7 +114,7 @@ class Job:
     @cached_property
     def checkpoints(self) -> RunCheckpoints:
         """Saves and restores the run."""
-        files = {**files_of(self.tokenizer), "run.yaml": to_yaml(self.config).encode()}
+        files = {**files_of(self.data.tokenizer), "run.yaml": to_yaml(self.config).encode()}
         companions = Companions(self.config.model.model_config, self._layout(), files)
         return RunCheckpoints(self.output.checkpoints, self.model, self.update, companions)
 
@@ -162,36 +130,6 @@ class Job:
     def _objective(self) -> Callable[..., Any]:
         objective: Callable[..., Any] = self.config.trainer.objective(self._kernels)
         return objective
-
-    def _rows(self, section: DatasetSection, task: Any, purpose: str) -> Any:
-        seq_length = self.config.model.model_config.seq_length
-        rows = mf_data.open_dataset(section.data_loader, task, self.tokenizer, seq_length)
-        _log.info("%s text: %d rows of %d tokens", purpose, len(rows), seq_length)
-        return rows
-
-    def _batches(self, section: DatasetSection, rows: Any, shuffle: bool) -> Batches:
-        return Batches(
-            rows,
-            global_batch_size=self.config.runner_config.batch_size * self.processes.size,
-            seed=self.config.seed if section.seed is None else section.seed,
-            shuffle=shuffle,
-            drop_remainder=section.drop_remainder,
-        )
-
-    def _examples_of(self, batches: Batches, step: int) -> Examples:
-        batch = batches.batch(step, self.processes.rank, self.processes.size)
-        ignored = self.config.model.model_config.ignore_token_id
-        examples: Examples = self.config.trainer.examples(batch.columns, ignored)
-        # Rows that only fill the batch up count in no loss.
-        examples.weights_BT[batch.valid :] = 0.0
-        return examples
-
-    def _token_bytes(self) -> np.ndarray:
-        """Bytes behind each id of the model's vocabulary, which may be larger than the tokenizer's."""
-        counts = np.zeros(self.config.model.model_config.vocab_size, np.int64)
-        known = token_bytes(self.tokenizer)
-        counts[: len(known)] = known
-        return counts
 
 
 def files_of(tokenizer: Tokenizer) -> dict[str, bytes]:

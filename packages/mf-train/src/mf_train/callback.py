@@ -1,6 +1,7 @@
 """What a callback is, and all that it sees of a run. The callbacks themselves stand in `mf_train.callbacks`."""
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,9 +22,9 @@ class StepInfo:
         tokens: targets that counted in the loss since the run began.
         tokens_per_second: rate of this step.
         loss_scale: the factor on the loss.
-        overflow: whether the gradients were not finite, so that the step changed nothing.
+        overflow: whether the gradients were not finite, so that the step changed nothing (as does one with no tokens).
         seconds: how long the step took.
-        seconds_left: estimate for the rest of the run.
+        seconds_left: estimate for the steps that are left.
     """
 
     step: int
@@ -129,6 +130,7 @@ class Callbacks(Callback):
             callback.on_train_end()
 
     def close(self) -> None:
-        """Close each of them."""
-        for callback in self._callbacks:
-            callback.close()
+        """Close each of them, also where one of them fails."""
+        with ExitStack() as stack:
+            for callback in self._callbacks:
+                stack.callback(callback.close)

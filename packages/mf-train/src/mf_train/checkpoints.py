@@ -6,15 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mindspore import Tensor, nn
+
 import mf_ckpt
 from mf_config.problems import UserError
 from mf_models.registry import family_of
 from mf_models.weights import assign, to_checkpoint_names
-from mindspore import Tensor, nn
-
 from mf_train.update import ParameterUpdate
 
 _log = logging.getLogger(__name__)
+
+STATE_KEYS = ("counters", "total_steps", "loss_scale", "data")
+"""What trainer_state.json holds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Companions:
@@ -47,7 +51,7 @@ class RunCheckpoints:
 
         Args:
             step: steps done.
-            state: content of trainer_state.json.
+            state: content of trainer_state.json, with all `STATE_KEYS`.
             keep: complete checkpoints to keep, newest first; 0 keeps all.
         Returns:
             Its folder.
@@ -80,15 +84,15 @@ class RunCheckpoints:
             UserError: the checkpoint is incomplete, does not fit, or was not saved by a training run.
         """
         reader = mf_ckpt.open(path)
-        slots = self._slots()
-        missing = sorted(set(slots) - set(reader.optimizer))
-        if reader.trainer_state is None or missing:
-            what = f"has no optimizer state {missing[0]}" if missing else "has no trainer_state.json"
+        state, slots = reader.trainer_state or {}, self._slots()
+        missing = [*(key for key in STATE_KEYS if key not in state), *sorted(set(slots) - set(reader.optimizer))]
+        if missing:
+            what = f"has no {missing[0]} in its " + ("optimizer state" if missing[0] in slots else "trainer_state.json")
             raise UserError(f"{path}: {what}, so training can't be resumed from it. Allowed: a checkpoint of this run.")
         assign(self._companions.model_config, self._model, reader, str(path))
         for name, parameter in slots.items():
             parameter.set_data(Tensor(reader.optimizer[name].copy()))
-        return reader.trainer_state
+        return state
 
     def _slots(self) -> dict[str, Any]:
         """Stored name of each optimizer tensor to its parameter, `adam_m.model.layers.0…`."""
@@ -100,19 +104,26 @@ class RunCheckpoints:
         }
 
 
-def find_checkpoint(path: Path) -> Path:
-    """The checkpoint that a path means.
+def find_checkpoint(load_checkpoint: str | None, output_dir: Path) -> Path:
+    """The checkpoint that a run starts from.
 
     Args:
-        path: a checkpoint or model folder, or a folder of checkpoints (a run's `checkpoint` or its output folder),
-            whose newest complete one is taken.
+        load_checkpoint: a checkpoint or model folder, or a folder of checkpoints (a run's `checkpoint` or its output
+            folder), whose newest complete one is taken; None for the newest one of the run itself.
+        output_dir: where the run writes.
     Raises:
         UserError: there is none.
     """
+    path = output_dir if load_checkpoint is None else Path(load_checkpoint)
     for root in (path, path / "checkpoint"):
         newest = mf_ckpt.latest(root)
         if newest is not None:
             return newest
+    if load_checkpoint is None:
+        raise UserError(
+            f"resume_training: True, but {path} holds no complete checkpoint and there is no load_checkpoint. "
+            "Allowed: False, or the folder of the run to go on with as output_dir or load_checkpoint."
+        )
     if not path.exists():
         raise UserError(f"load_checkpoint: no file or folder {str(path)!r}. Allowed: a checkpoint folder.")
     return path

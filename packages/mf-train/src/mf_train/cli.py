@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from mf_config.command_line import run_command_line
-
 from mf_train.commands import explain, run, schema, validate
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import mindspore as ms
+
 from mf_config.sections.context import ContextSection
 
 

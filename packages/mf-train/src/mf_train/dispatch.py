@@ -7,7 +7,6 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 
 from mf_config import RunConfig, UserError
-
 from mf_train.options import RunOptions
 
 _GROUP = "mf.run_modes"
@@ -29,6 +28,6 @@ def run_mode(name: str) -> RunMode:
     found = list(entry_points(group=_GROUP, name=name))
     if not found:
         package = _PACKAGES.get(name, "a package that declares it")
-        raise UserError(f"run_mode {name}: not installed. Allowed: the modes of installed packages; install {package}")
+        raise UserError(f"run_mode {name}: not installed. Allowed: the modes of installed packages; install {package}.")
     loaded: RunMode = found[0].load()
     return loaded

@@ -17,7 +17,8 @@ class LossScale:
             constant scale.
         window: good steps in a row (counted as the source does) before the scale grows.
         steps: steps seen so far, counted from 1.
-        last_change: the step at which the last overflow was.
+        last_change: the step of the last overflow or growth.
+        stuck: overflows in a row that could not lower the scale.
 
     Source: MindFormers 1.3 / MindSpore, DynamicLossScaleUpdateCell.
     """
@@ -27,6 +28,7 @@ class LossScale:
     window: int = 1
     steps: int = 1
     last_change: int = 0
+    stuck: int = 0
 
     @classmethod
     def from_section(cls, section: float | LossScaleSection) -> "LossScale":
@@ -42,6 +44,7 @@ class LossScale:
         Args:
             overflow: whether its gradients were not finite, so that it changed nothing.
         """
+        former = self.value
         if overflow:
             # A constant scale stays where it is, even below the smallest moving one.
             self.value = max(self.value / self.factor, min(self.value, _SMALLEST_SCALE))
@@ -49,6 +52,7 @@ class LossScale:
         elif self.steps - self.last_change >= self.window:
             self.value *= self.factor
             self.last_change = self.steps
+        self.stuck = self.stuck + 1 if overflow and self.value == former else 0
         self.steps += 1
 
     def state(self) -> dict[str, float]:

@@ -1,4 +1,7 @@
-"""What a metric is: results of the sums that an evaluation makes. The metrics themselves stand in `mf_train.metrics`."""
+"""What a metric is: results of the sums that an evaluation makes.
+
+The metrics themselves stand in `mf_train.metrics`, one module each.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -14,3 +14,7 @@ class RunOptions:
 
     stop_after: int | None = None
     json: bool = False
+
+
+NO_OPTIONS = RunOptions()
+"""What a run gets that is not started from the command line."""

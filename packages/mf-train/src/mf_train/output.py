@@ -1,7 +1,10 @@
 """Where a run writes: the files in `output_dir` and their names."""
 
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
+
+import mf_ckpt
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +40,30 @@ class OutputFolder:
     def log(self, rank: int) -> Path:
         """What one process said."""
         return self.root / "log" / f"rank_{rank}.log"
+
+    def set_aside(self, first_step: int) -> Path | None:
+        """Move what this start of the run would mix up with its own files into a folder `earlier-N`.
+
+        From the beginning that is everything that another run recorded and saved here; after a resume it is checkpoints
+        of steps that will be done again. They would pass for the newest ones of this run.
+
+        Args:
+            first_step: steps done before this start.
+        Returns:
+            The folder, None where there is nothing to move.
+        """
+        later = [path for path in mf_ckpt.checkpoints(self.checkpoints) if _step_of(path) > first_step]
+        records = [] if first_step else [path for path in (self.metrics, self.evaluations) if path.exists()]
+        if not later and not records:
+            return None
+        folder = next(path for number in count(1) if not (path := self.root / f"earlier-{number}").exists())
+        for path in (*records, *later):
+            place = folder / path.relative_to(self.root)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            path.rename(place)
+        return folder
+
+
+def _step_of(checkpoint: Path) -> int:
+    """Steps done when a checkpoint of a run was saved, from its folder's name."""
+    return int(checkpoint.name.rpartition("-")[2])

@@ -1,11 +1,13 @@
 """This process among the processes of its run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from mf_config import RunConfig, UserError
+from mf_config import RunConfig
 from mf_parallel.collectives import Communicator, connect
 from mf_parallel.process_group import ProcessGroup
+from mf_train.process_count import check_process_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,22 @@ class Processes:
         """Whether any process raises the flag; every process gets the same answer."""
         return flag if self.size == 1 else any(self.communicator.gather(flag))
 
+    def wait_for_all(self) -> None:
+        """Return when every process has come here."""
+        self.communicator.barrier()
+
+    @contextmanager
+    def main_first(self) -> Iterator[None]:
+        """The main process goes through the block first, the others after it; every process must come here."""
+        if not self.is_main:
+            self.wait_for_all()
+        try:
+            yield
+        finally:
+            # Also after a failure: the others would wait for ever.
+            if self.is_main:
+                self.wait_for_all()
+
 
 def join_processes(config: RunConfig) -> Processes:
     """Meet the other processes that the launcher started.
@@ -47,11 +65,6 @@ def join_processes(config: RunConfig) -> Processes:
         UserError: the number of processes does not fit the configuration.
     """
     group = ProcessGroup.from_environment()
-    degree = config.parallel_config.data_parallel
-    if group.size > 1 and not config.use_parallel:
-        raise UserError(f"use_parallel: False, but {group.size} processes were started. Allowed: True")
-    if config.use_parallel and degree not in (1, group.size):
-        what = f"{degree}, but {group.size} processes were started"
-        raise UserError(f"parallel_config.data_parallel: {what}. Allowed: {group.size}, or 1 for all of them")
+    check_process_count(config, group.size)
     connect(group)
     return Processes(group.rank, group.size, Communicator(group.rank, range(group.size)))

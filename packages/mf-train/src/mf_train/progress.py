@@ -1,6 +1,14 @@
 """The progress bar of a training run."""
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from mf_train.callback import Callback, RunInfo, StepInfo
 from mf_train.logs import CONSOLE
@@ -16,8 +24,7 @@ class ProgressBar(Callback):
             TextColumn("[bold]train"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("loss {task.fields[loss]:.3f}"),
-            TextColumn("{task.fields[speed]:,.0f} tokens/s"),
+            TextColumn("{task.fields[state]}"),
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
@@ -30,13 +37,14 @@ class ProgressBar(Callback):
         """Draw the bar."""
         self._progress.start()
         self._task = self._progress.add_task(
-            "", total=self._run.total_steps, completed=self._run.first_step, loss=float("nan"), speed=0.0
+            "", total=self._run.total_steps, completed=self._run.first_step, state="getting ready"
         )
 
     def on_step_end(self, info: StepInfo) -> None:
         """Move it on."""
         assert self._task is not None
-        self._progress.update(self._task, completed=info.step, loss=info.loss, speed=info.tokens_per_second)
+        state = f"loss {info.loss:.3f} {info.tokens_per_second:,.0f} tokens/s"
+        self._progress.update(self._task, completed=info.step, state=state)
 
     def close(self) -> None:
         """Leave it as it is and give the terminal back."""

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from mf_train.callback import Callback, Evaluation, RunInfo, StepInfo
@@ -46,17 +47,26 @@ class MetricsRecorder(Callback):
 
 
 def keep_lines_until(path: Path, step: int) -> None:
-    """Drop the lines of steps after `step` from a file of JSON lines; a line cut off by a crash goes too.
+    """Drop the lines of steps after `step` from a file of JSON lines; a line that a crash spoiled goes too.
 
     Args:
         path: the file; nothing happens where there is none.
-        step: the last step to keep; 0, for a run from the beginning, drops all.
+        step: the last step to keep.
     """
     if not path.exists():
         return
-    whole = [line for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if line.endswith("\n")]
-    kept = [line for line in whole if step > 0 and json.loads(line)["step"] <= step]
-    write_atomically(path, "".join(kept))
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+    write_atomically(path, "".join(line for line in lines if line.endswith("\n") and _step_of(line) <= step))
+
+
+def _step_of(line: str) -> float:
+    """The step that a line tells of, infinite where it can't be read."""
+    try:
+        record = json.loads(line)
+    except json.JSONDecodeError:
+        return math.inf
+    step = record.get("step") if isinstance(record, dict) else None
+    return step if isinstance(step, int) else math.inf
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -76,10 +86,16 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def _append(path: Path, record: dict[str, object]) -> None:
-    # JSON knows no NaN: a number that is not finite is written as null.
-    finite = {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in record.items()
-    }
     with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(finite) + "\n")
+        file.write(to_json(record) + "\n")
+
+
+def to_json(record: Mapping[str, object]) -> str:
+    """One line of JSON. JSON knows no NaN and no infinity: such a number becomes null."""
+    return json.dumps(_finite(record), allow_nan=False)
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {name: _finite(item) for name, item in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -66,7 +66,9 @@ class WarmUp:
 
     def problems(self) -> Iterator[tuple[str, str, str]]:
         """Conflicts between keys: key, what is wrong, what is allowed."""
-        if 0 <= self.total_steps < self.warmup_steps and self.warmup_ratio is None:
+        if self.total_steps == 0:
+            yield "total_steps", "0 leaves no update", "from 1, or -1 for all updates of the run"
+        elif 0 < self.total_steps < self.warmup_steps and self.warmup_ratio is None:
             what = f"{self.warmup_steps} exceeds total_steps {self.total_steps}"
             yield "warmup_steps", what, f"from 0 to {self.total_steps}"
         if self.warmup_lr_init > self.learning_rate:

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from mf_config import RunConfig
-
 from mf_train import device, logs
 from mf_train.output import OutputFolder
 from mf_train.processes import Processes, join_processes

@@ -3,17 +3,18 @@
 Legend: B rows, T tokens.
 """
 
+import gc
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import mindspore as ms
+from mindspore import Tensor, nn, ops
+
 from mf_models.kernels import Kernels
 from mf_parallel.collectives import Communicator
 from mf_parallel.gradients import TokenMean
-from mindspore import Tensor, nn, ops
-
 from mf_train.task import Examples
 from mf_train.update import ParameterUpdate
 
@@ -36,6 +37,11 @@ class Outcome:
     grad_norm: float
     tokens: int
     overflow: bool
+
+    @property
+    def applied(self) -> bool:
+        """Whether parameters and optimizer state changed."""
+        return not self.overflow and self.tokens > 0
 
 
 class _LossSum(nn.Cell):
@@ -89,8 +95,9 @@ class _StepGraph(nn.Cell):
         if self.max_grad_norm is not None:
             limit = self.max_grad_norm / (norm + _NORM_MARGIN)
             factor = factor * ops.minimum(limit, ops.ones_like(limit))
-        if ops.isfinite(norm):
-            scaled = ()
+        # Without a target there is no gradient: an update would only decay weights and moments.
+        if ops.isfinite(norm) and tokens > 0:
+            scaled: tuple[Tensor, ...] = ()
             for gradient in gradients:
                 scaled = (*scaled, gradient * factor)
             loss = ops.depend(loss, self.update(scaled, number, learning_rate))
@@ -126,8 +133,21 @@ class TrainingStep:
         token_mean = TokenMean([parameter.shape for parameter in update.parameters], communicator)
         self._graph = _StepGraph(_LossSum(model, objective), update, token_mean, kernels, max_grad_norm)
 
+    def compile(self, examples: Examples) -> None:
+        """Compile the step for batches of this shape; otherwise the first step does.
+
+        Args:
+            examples: any rows of this rank.
+        """
+        # Freeing the cells of an earlier run makes MindSpore 2.10 number its graphs anew: were that to happen between
+        # here and the first step, the step would be compiled once more.
+        gc.collect()
+        self._graph.compile(*_tensors(examples, 1.0, 1, 0.0))
+
     def __call__(self, examples: Examples, *, scale: float, number: int, learning_rate: float) -> Outcome:
-        """Do one step; where the gradients are not finite, no parameter and no optimizer state changes.
+        """Do one step.
+
+        Where the gradients are not finite, or no target counts, no parameter and no optimizer state changes.
 
         Args:
             examples: this rank's rows.
@@ -135,12 +155,16 @@ class TrainingStep:
             number: the update's number, from 1.
             learning_rate: rate of this update.
         """
-        loss, norm, tokens = self._graph(
-            Tensor(examples.input_ids_BT),
-            Tensor(examples.labels_BT),
-            Tensor(examples.weights_BT),
-            *(Tensor(float(value), ms.float32) for value in (scale, number, learning_rate)),
-        )
+        loss, norm, tokens = self._graph(*_tensors(examples, scale, number, learning_rate))
         grad_norm = float(norm.asnumpy())
         overflow = not math.isfinite(grad_norm)
         return Outcome(float(loss.asnumpy()), grad_norm, int(tokens.asnumpy()), overflow)
+
+
+def _tensors(examples: Examples, scale: float, number: int, learning_rate: float) -> tuple[Tensor, ...]:
+    """The inputs of the graph; numbers are tensors too, because a plain number would be compiled in."""
+    arrays = (examples.input_ids_BT, examples.labels_BT, examples.weights_BT)
+    return (
+        *(Tensor(array) for array in arrays),
+        *(Tensor(float(value), ms.float32) for value in (scale, number, learning_rate)),
+    )

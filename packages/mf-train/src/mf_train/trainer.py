@@ -2,62 +2,33 @@
 
 import logging
 import time
-from collections.abc import Mapping
+from collections import deque
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from statistics import fmean
 
 import mf_ckpt
 from mf_config import RunConfig
-
+from mf_config.dump import to_yaml
 from mf_train.assemble import Job
 from mf_train.callback import Callback, Callbacks, Evaluation, RunInfo, StepInfo
 from mf_train.checkpoints import find_checkpoint
 from mf_train.loss_scale import LossScale
-from mf_train.options import RunOptions
+from mf_train.options import NO_OPTIONS, RunOptions
 from mf_train.progress import ProgressBar
-from mf_train.records import MetricsRecorder
+from mf_train.records import MetricsRecorder, write_atomically
 from mf_train.signals import StopRequest
 from mf_train.start import start_process
+from mf_train.state import Counters, TrainingDivergedError, TrainingResult
 
 _log = logging.getLogger(__name__)
 
+_STEPS_OF_ESTIMATE = 20
+"""The time left is estimated from this many last steps: enough to be steady, few enough to follow a change."""
 
-@dataclass(slots=True)
-class Counters:
-    """What a run has done; saved in every checkpoint.
-
-    Attributes:
-        step: batches consumed.
-        update: optimizer updates applied; less than `step` where gradients overflowed.
-        tokens: targets that counted in the loss.
-    """
-
-    step: int = 0
-    update: int = 0
-    tokens: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingResult:
-    """How a start of a run ended.
-
-    Attributes:
-        step: steps done.
-        total_steps: steps of the whole run.
-        loss: loss of the last step, None where this start did none.
-        evaluation: results of the last evaluation, empty where there was none.
-        checkpoint: newest checkpoint saved in this start, None where there is none.
-        stopped_by: why the run stopped before its last step; empty where it is complete.
-    """
-
-    step: int
-    total_steps: int
-    loss: float | None = None
-    evaluation: Mapping[str, float] = field(default_factory=dict)
-    checkpoint: Path | None = None
-    stopped_by: str = ""
+_MOST_STUCK_STEPS = 10
+"""Overflows in a row at the smallest loss scale, after which a run is taken to be beyond recovery."""
 
 
 class Trainer:
@@ -68,7 +39,7 @@ class Trainer:
         output: where the run writes.
     """
 
-    def __init__(self, config: RunConfig, options: RunOptions = RunOptions()):  # noqa: B008 - frozen
+    def __init__(self, config: RunConfig, options: RunOptions = NO_OPTIONS):
         """Prepares the device and every part of the run; no step is done.
 
         Raises:
@@ -81,8 +52,9 @@ class Trainer:
         self.output = self._job.output
         self._counters = Counters()
         self._loss_scale = LossScale.from_section(config.runner_wrapper.scale_sense)
-        self._result: dict[str, Any] = {}
         self._restore(config)
+        self._result = TrainingResult(self._counters.step, self._job.total_steps)
+        self._step_seconds: deque[float] = deque(maxlen=_STEPS_OF_ESTIMATE)
         self._run_info = RunInfo(
             output=self._job.output,
             first_step=self._counters.step,
@@ -94,39 +66,60 @@ class Trainer:
         self._callbacks = self._make_callbacks(config)
 
     def run(self) -> TrainingResult:
-        """Do the steps that are left.
+        """Do the steps that are left; call it once, from the main thread, where signals arrive.
 
         Returns:
             How the run ended. A stop by signal or `stop_after` is no failure: the state is saved.
+        Raises:
+            TrainingDivergedError: the gradients were not finite in many steps in a row.
         """
-        first, total = self._counters.step, self._job.total_steps
-        stopped_by = ""
+        result, counters = self._result, self._counters
         with StopRequest() as stop, closing(self._callbacks):
-            self._callbacks.on_train_begin()
-            if first == 0:
-                self._evaluate()
-            while self._counters.step < total and not stopped_by:
+            self._begin()
+            while counters.step < result.total_steps and not result.stopped_by:
                 self._callbacks.on_step_end(self._do_step())
-                stopped_by = self._reason_to_stop(stop, first)
+                self._check_progress()
+                result.stopped_by = self._reason_to_stop(stop)
                 if self._evaluation_is_due():
                     self._evaluate()
             self._callbacks.on_train_end()
-        self._result["stopped_by"] = stopped_by if self._counters.step < total else ""
-        return TrainingResult(step=self._counters.step, total_steps=total, **self._result)
+        result.step = counters.step
+        return result
+
+    def _begin(self) -> None:
+        """Make room for this start's files, evaluate the first weights, compile."""
+        # Nobody may still be reading a checkpoint that is moved here.
+        self._processes.wait_for_all()
+        if self.is_main:
+            moved = self.output.set_aside(self._counters.step)
+            if moved is not None:
+                _log.info("moved files of an earlier run that this one would replace to %s", moved)
+            write_atomically(self.output.resolved_config, to_yaml(self._job.config))
+        self._callbacks.on_train_begin()
+        if self._counters.step == 0:
+            self._evaluate()
+        if self._job.config.context.is_graph_mode and self._counters.step < self._result.total_steps:
+            begin = time.perf_counter()
+            self._job.step.compile(self._job.examples(self._counters.step))
+            _log.info("compiled the training step in %.1f s", time.perf_counter() - begin)
 
     def _do_step(self) -> StepInfo:
         """One step, and what the callbacks learn of it."""
         counters, job = self._counters, self._job
         begin = time.perf_counter()
-        rate, scale = job.learning_rate(counters.update), self._loss_scale.value
+        rate, scale = job.learning_rate(counters.schedule_position), self._loss_scale.value
         outcome = job.step(job.examples(counters.step), scale=scale, number=counters.update + 1, learning_rate=rate)
         seconds = time.perf_counter() - begin
-        epoch = job.batches.epoch_of(counters.step) + 1
+        epoch = job.data.training.epoch_of(counters.step) + 1
         self._loss_scale.update(outcome.overflow)
+        self._step_seconds.append(seconds)
         counters.step += 1
-        counters.update += not outcome.overflow
+        counters.skipped += not outcome.applied
+        counters.update += outcome.applied
         counters.tokens += outcome.tokens
-        self._result["loss"] = outcome.loss
+        self._result.loss = outcome.loss
+        if outcome.tokens == 0:
+            _log.warning("step %d: no target counts in the loss, so the step changes nothing", counters.step)
         return StepInfo(
             step=counters.step,
             total_steps=job.total_steps,
@@ -139,15 +132,24 @@ class Trainer:
             loss_scale=scale,
             overflow=outcome.overflow,
             seconds=seconds,
-            seconds_left=seconds * (job.total_steps - counters.step),
+            seconds_left=fmean(self._step_seconds) * (job.total_steps - counters.step),
         )
+
+    def _check_progress(self) -> None:
+        """Give up where no step changes anything any more."""
+        if self._loss_scale.stuck >= _MOST_STUCK_STEPS:
+            saved = self._result.checkpoint or mf_ckpt.latest(self.output.checkpoints)
+            raise TrainingDivergedError(
+                f"step {self._counters.step}: the gradients were not finite in {_MOST_STUCK_STEPS} steps in a row, "
+                f"and the loss scale can't go lower. Newest checkpoint: {saved or 'none'}."
+            )
 
     def _evaluate(self) -> None:
         """Evaluate where the run does so, and tell the callbacks."""
         if not self._job.config.do_eval:
             return
         values = self._job.evaluate()
-        self._result["evaluation"] = values
+        self._result.evaluation = values
         shown = ", ".join(f"{name} {value:.4g}" for name, value in values.items())
         _log.info("evaluation after %d steps: %s", self._counters.step, shown)
         self._callbacks.on_evaluation(Evaluation(step=self._counters.step, values=values))
@@ -157,42 +159,51 @@ class Trainer:
         step, interval = self._counters.step, self._job.config.eval_step_interval
         return step == self._job.total_steps or (interval > 0 and step % interval == 0)
 
-    def _reason_to_stop(self, stop: StopRequest, first: int) -> str:
+    def _reason_to_stop(self, stop: StopRequest) -> str:
         """The signal or option that ends this start early; all processes agree on it."""
-        if self._options.stop_after is not None and self._counters.step - first >= self._options.stop_after:
+        signalled = self._processes.any(stop.made)
+        if self._counters.step == self._result.total_steps:
+            return ""
+        done = self._counters.step - self._run_info.first_step
+        if self._options.stop_after is not None and done >= self._options.stop_after:
             return f"--stop-after {self._options.stop_after}"
-        return (stop.reason or "signal") if self._processes.any(bool(stop.reason)) else ""
+        return "a signal" if signalled else ""
 
     def _restore(self, config: RunConfig) -> None:
         """Start from `load_checkpoint`, or go on where the run was."""
         if self.is_main:
             mf_ckpt.clean(self.output.checkpoints)
-        source = config.load_checkpoint or (str(self._job.output.root) if config.resume_training else None)
-        if source is None:
+        # The others may look for checkpoints only when what a crash left behind is put right.
+        self._processes.wait_for_all()
+        if config.load_checkpoint is None and not config.resume_training:
             return
-        path = find_checkpoint(Path(source))
-        if not config.resume_training:
+        path = find_checkpoint(config.load_checkpoint, self.output.root)
+        if config.resume_training:
+            self._resume(path)
+        else:
             self._job.load_weights(path)
             _log.info("weights from %s", path)
-            return
+
+    def _resume(self, path: Path) -> None:
         state = self._job.checkpoints.resume(path)
-        self._counters = Counters(self._job.batches.step_of(state["data"]), state["update"], state["tokens"])
+        saved, total = state["counters"], self._job.total_steps
+        self._counters = Counters(**{**saved, "step": self._job.data.training.step_of(state["data"])})
         self._loss_scale.restore(state["loss_scale"])
-        _log.info("resumed from %s, %d of %d steps done", path, self._counters.step, self._job.total_steps)
+        _log.info("resumed from %s, %d of %d steps done", path, self._counters.step, total)
+        if total != state["total_steps"]:
+            _log.info("the run has %d steps now, not %d; a schedule of all steps follows", total, state["total_steps"])
 
     def _save(self, keep: int) -> None:
         """Write a checkpoint of the present step; in a run of several processes the main one writes."""
         if not self._processes.is_main:
             return
-        counters = self._counters
         state = {
-            "step": counters.step,
-            "update": counters.update,
-            "tokens": counters.tokens,
+            "counters": asdict(self._counters),
+            "total_steps": self._job.total_steps,
             "loss_scale": self._loss_scale.state(),
-            "data": self._job.batches.state(counters.step),
+            "data": self._job.data.training.state(self._counters.step),
         }
-        self._result["checkpoint"] = self._job.checkpoints.save(counters.step, state, keep)
+        self._result.checkpoint = self._job.checkpoints.save(self._counters.step, state, keep)
 
     def _make_callbacks(self, config: RunConfig) -> Callbacks:
         """The main process records numbers and shows progress; every process has the configured callbacks."""

@@ -34,9 +34,9 @@ class ParameterUpdate(nn.Cell):
             Tensors that depend on the changes: make the step's output depend on them.
         """
         rates = self.rates(update, learning_rate)
-        done = ()
+        done: tuple[Tensor, ...] = ()
         for index in self.indices:
-            slots = ()
+            slots: tuple[Parameter, ...] = ()
             for slot in self.slots:
                 slots = (*slots, slot[index])
             parameter = self.parameters[index]

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from mf_config.schema import component, key
-
 from mf_train.callback import Callback, RunInfo, StepInfo
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from mf_config.schema import component, key
-
 from mf_train.callback import Callback, RunInfo, StepInfo
 
 _log = logging.getLogger(__name__)

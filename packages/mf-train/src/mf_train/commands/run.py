@@ -1,16 +1,15 @@
 """`mf-train run`: do what a configuration's `run_mode` says."""
 
 import argparse
-import subprocess
 import sys
 from pathlib import Path
 
 from mf_config import ConfigError, examine, load
 from mf_config.command_line import Command
-from mf_parallel.launch import msrun_command, msrun_environment
-
 from mf_train.dispatch import run_mode
+from mf_train.launcher import launch
 from mf_train.options import RunOptions
+from mf_train.process_count import check_process_count
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     if examined.config is None:
         raise ConfigError(examined.problems)
     if arguments.workers > 1:
+        check_process_count(examined.config, arguments.workers)
         return _launch(arguments, Path(examined.config.output_dir))
     for problem in examined.problems:
         print(problem, file=sys.stderr)
@@ -50,15 +50,13 @@ def _launch(arguments: argparse.Namespace, output_dir: Path) -> int:
         command += ["--stop-after", str(arguments.stop_after)]
     if arguments.json:
         command.append("--json")
-    line = msrun_command(command, arguments.workers, output_dir / "log")
-    return subprocess.run(line, check=False, env=msrun_environment()).returncode
+    return launch(command, arguments.workers, output_dir / "log")
 
 
 def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 1")
-    return value
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return int(text)
 
 
 COMMAND = Command("run", "Do what the configuration's run_mode says.", add_arguments, run)

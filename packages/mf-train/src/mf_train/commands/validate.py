@@ -11,7 +11,9 @@ from mf_config.command_line import OK, USER_ERROR, Command
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("configs", nargs="+", metavar="CONFIG", help="run configurations, YAML")
-    parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE", help="override a key")
+    parser.add_argument(
+        "--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE", help="override a key"
+    )
     parser.add_argument("--json", action="store_true", help="print the problems as a JSON list")
 
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mf_config.schema import component
-
 from mf_train.metric import Sums
 
 

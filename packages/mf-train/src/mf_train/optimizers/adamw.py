@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mf_config.schema import component, key
-
 from mf_train.optimizer import UpdateRule
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from mf_config.schema import component
-
 from mf_train.schedule import WarmUp
 
 

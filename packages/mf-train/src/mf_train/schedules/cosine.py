@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 
 from mf_config.schema import component, key
-
 from mf_train.schedule import WarmUp
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from mf_config.schema import component, key
 from numpy.typing import NDArray
 
+from mf_config.schema import component, key
 from mf_train.task import Examples
 
 if TYPE_CHECKING:

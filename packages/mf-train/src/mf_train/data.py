@@ -1,0 +1,120 @@
+"""The data of a run: tokenizer, rows, batches, and the part of each batch that this process takes."""
+
+import logging
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+import mf_data
+from mf_config import RunConfig, UserError
+from mf_config.schema import TRAIN_MODES
+from mf_config.sections.dataset import DatasetSection
+from mf_data.batches import Batches
+from mf_data.tokenizers.base import Tokenizer, token_bytes
+from mf_train.processes import Processes
+from mf_train.task import Examples
+
+_log = logging.getLogger(__name__)
+
+_Section = TypeVar("_Section")
+
+
+class RunData:
+    """What a run reads, each part made when it is first asked for."""
+
+    def __init__(self, config: RunConfig, processes: Processes):
+        """Takes the run configuration and this process's place among the others."""
+        self._config = config
+        self._processes = processes
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The run's tokenizer; a run that trains new weights makes it from its text where there is none yet.
+
+        Raises:
+            UserError: there is none, training and evaluation have different ones, or the model's vocabulary is too
+                small for it.
+        """
+        config = self._config
+        section = self._tokenizer_section()
+        makes_weights = config.run_mode in TRAIN_MODES and config.load_checkpoint is None
+        loader = demanded(config.train_dataset).data_loader if makes_weights else None
+        # The main process may have to train it; the others then find its file.
+        with self._processes.main_first():
+            tokenizer = mf_data.open_tokenizer(section, loader)
+        held, needed = config.model.model_config.vocab_size, tokenizer.vocab_size
+        if held < needed:
+            raise UserError(
+                f"model.model_config.vocab_size: {held}, but the tokenizer has {needed} entries. "
+                f"Allowed: {needed} or more."
+            )
+        return tokenizer
+
+    @cached_property
+    def training(self) -> Batches:
+        """The training rows in global batches."""
+        section = demanded(self._config.train_dataset)
+        rows = self._rows(section, self._config.train_dataset_task, "training")
+        return self._batches(section, rows, section.data_loader.shuffle)
+
+    @cached_property
+    def evaluation(self) -> Batches:
+        """The held-out rows in global batches, in their own order."""
+        section = demanded(self._config.eval_dataset)
+        rows = self._rows(section, self._config.eval_dataset_task, "evaluation")
+        return self._batches(section, rows, shuffle=False)
+
+    def examples(self, batches: Batches, step: int) -> Examples:
+        """This process's rows of one batch, as the task's loss takes them.
+
+        Args:
+            batches: `training` or `evaluation`.
+            step: the batch's number, from 0.
+        """
+        batch = batches.batch(step, self._processes.rank, self._processes.size)
+        ignored = self._config.model.model_config.ignore_token_id
+        examples: Examples = self._config.trainer.examples(batch.columns, ignored)
+        # Rows that only fill the batch up count in no loss.
+        examples.weights_BT[batch.valid :] = 0.0
+        return examples
+
+    def token_bytes(self) -> NDArray[np.int64]:
+        """Bytes behind each id of the model's vocabulary [vocab_size], which may be larger than the tokenizer's."""
+        counts = np.zeros(self._config.model.model_config.vocab_size, np.int64)
+        known = token_bytes(self.tokenizer)
+        counts[: len(known)] = known
+        return counts
+
+    def _tokenizer_section(self) -> Any:
+        config = self._config
+        common = config.processor.tokenizer
+        evaluation = config.eval_dataset and (config.eval_dataset.tokenizer or common)
+        if config.run_mode not in TRAIN_MODES:
+            return evaluation
+        training = demanded(config.train_dataset).tokenizer or common
+        if config.do_eval and evaluation != training:
+            raise UserError("eval_dataset.tokenizer: differs from the training's. Allowed: the same section, or none.")
+        return training
+
+    def _rows(self, section: DatasetSection, task: Any, purpose: str) -> Any:
+        seq_length = self._config.model.model_config.seq_length
+        rows = mf_data.open_dataset(section.data_loader, task, self.tokenizer, seq_length)
+        _log.info("%s text: %d rows of %d tokens", purpose, len(rows), seq_length)
+        return rows
+
+    def _batches(self, section: DatasetSection, rows: Any, shuffle: bool) -> Batches:
+        return Batches(
+            rows,
+            global_batch_size=self._config.runner_config.batch_size * self._processes.size,
+            seed=self._config.seed if section.seed is None else section.seed,
+            shuffle=shuffle,
+            drop_remainder=section.drop_remainder,
+        )
+
+
+def demanded(section: _Section | None) -> _Section:
+    """A section that the rules of the configuration demand for the present run mode."""
+    assert section is not None, "mf_config.rules lets no configuration pass without the sections of its run mode"
+    return section

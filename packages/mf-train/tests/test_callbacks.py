@@ -1,0 +1,116 @@
+"""The callbacks, by the calls that they make and the lines that they log."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from mf_train.callback import Callback, Callbacks, Evaluation, RunInfo, StepInfo
+from mf_train.callbacks.checkpoint_monitor import CheckpointMonitor
+from mf_train.callbacks.loss_monitor import MFLossMonitor, line_of
+from mf_train.output import OutputFolder
+from mf_train.progress import ProgressBar
+
+
+def run_info(saved: list[int], first_step: int = 0, is_main: bool = True) -> RunInfo:
+    return RunInfo(
+        output=OutputFolder(Path("nowhere")),
+        first_step=first_step,
+        total_steps=10,
+        total_epochs=2,
+        is_main=is_main,
+        save=saved.append,
+    )
+
+
+def step_info(step: int) -> StepInfo:
+    return StepInfo(
+        step=step,
+        total_steps=10,
+        epoch=2,
+        loss=2.34567,
+        lr=0.00123,
+        grad_norm=0.98765,
+        tokens=100,
+        tokens_per_second=12345.6,
+        loss_scale=65536.0,
+        overflow=False,
+        seconds=0.0421,
+        seconds_left=3725.4,
+    )
+
+
+def test_line_of_a_step():
+    assert line_of(step_info(3), 2) == (
+        "Epoch:[  2/  2], step:[    3/   10], loss: 2.3457, per_step_time: 42ms, lr: 1.230e-03, overflow cond: False, "
+        "loss_scale: 65536, global_norm: 0.9877, 12,346 tokens/s, 1:02:05 left"
+    )
+
+
+def logged_steps(section: MFLossMonitor, run: RunInfo, caplog: pytest.LogCaptureFixture) -> list[str]:
+    callback = section.build(run)
+    with caplog.at_level(logging.INFO, logger="mf_train"):
+        logging.getLogger("mf_train").propagate = True
+        for step in range(1, 11):
+            callback.on_step_end(step_info(step))
+    return [record.getMessage().split("step:[")[1].split("/")[0].strip() for record in caplog.records]
+
+
+def test_loss_is_logged_at_intervals_and_at_the_end(caplog):
+    assert logged_steps(MFLossMonitor(per_print_times=4), run_info([]), caplog) == ["4", "8", "10"]
+
+
+def test_only_the_main_process_logs(caplog):
+    assert logged_steps(MFLossMonitor(), run_info([], is_main=False), caplog) == []
+
+
+def saved_at(first: int, last: int, interval: int) -> list[int]:
+    """The steps after which a run that does steps `first + 1` to `last` saves."""
+    kept: list[int] = []
+    callback = CheckpointMonitor(save_checkpoint_steps=interval, keep_checkpoint_max=3).build(run_info(kept, first))
+    saved = []
+    for step in range(first + 1, last + 1):
+        callback.on_step_end(step_info(step))
+        saved += [step] * (len(kept) - len(saved))
+    callback.on_train_end()
+    saved += [last] * (len(kept) - len(saved))
+    assert kept == [3] * len(saved)
+    return saved
+
+
+def test_checkpoints_at_intervals_and_at_the_end():
+    assert saved_at(0, 10, 4) == [4, 8, 10]
+    assert saved_at(0, 8, 4) == [4, 8]
+    assert saved_at(8, 9, 4) == [9]
+    assert saved_at(10, 10, 4) == []
+
+
+class Noting(Callback):
+    def __init__(self, name: str, notes: list[str], fails: bool = False):
+        self._name, self._notes, self._fails = name, notes, fails
+
+    def on_evaluation(self, evaluation: Evaluation) -> None:
+        self._notes.append(f"{self._name} evaluation {evaluation.step}")
+
+    def close(self) -> None:
+        self._notes.append(f"{self._name} closed")
+        if self._fails:
+            raise RuntimeError("can't close")
+
+
+def test_callbacks_are_told_in_order_and_all_are_closed():
+    notes: list[str] = []
+    callbacks = Callbacks([Noting("first", notes), Noting("second", notes, fails=True)])
+    callbacks.on_evaluation(Evaluation(step=3, values={}))
+    with pytest.raises(RuntimeError, match="can't close"):
+        callbacks.close()
+    assert notes[:2] == ["first evaluation 3", "second evaluation 3"]
+    assert sorted(notes[2:]) == ["first closed", "second closed"]
+
+
+def test_progress_bar_says_nothing_where_there_is_no_terminal(capsys):
+    bar = ProgressBar(run_info([]))
+    bar.on_train_begin()
+    bar.on_step_end(step_info(1))
+    bar.close()
+    assert capsys.readouterr() == ("", "")

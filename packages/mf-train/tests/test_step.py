@@ -1,0 +1,192 @@
+"""The compiled training step: golden numbers, overflow, masks, clipping."""
+
+import json
+from pathlib import Path
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Parameter, Tensor, mint, nn, ops
+
+import mf_models
+from mf_models.kernels import select_kernels
+from mf_parallel.collectives import Communicator
+from mf_train.optimizer import UpdateRule
+from mf_train.optimizers.adamw import AdamW
+from mf_train.step import TrainingStep
+from mf_train.task import Examples
+from mf_train.tasks.causal_lm import CausalLanguageModelingTrainer
+from mf_train.update import ParameterUpdate
+
+TASK = CausalLanguageModelingTrainer()
+IGNORED = -100
+
+
+@pytest.fixture(scope="module", autouse=True)
+def graph_mode():
+    ms.set_device("CPU")
+    ms.set_context(mode=ms.GRAPH_MODE)
+
+
+def rows_of(path: Path) -> list[dict[str, list[int]]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def examples_of(rows: list[dict[str, list[int]]], width: int) -> Examples:
+    """Rows filled up to `width` ids with masked padding."""
+    columns = {
+        name: np.array([row[name] + [filler] * (width - len(row[name])) for row in rows], np.int32)
+        for name, filler in (("input_ids", 0), ("labels", IGNORED))
+    }
+    return TASK.examples(columns, IGNORED)
+
+
+def snapshot(update: ParameterUpdate) -> list[np.ndarray]:
+    return [tensor.asnumpy().copy() for tensors in (update.parameters, *update.slots) for tensor in tensors]
+
+
+class Llama:
+    """The golden model with its training step; clipping at 1."""
+
+    def __init__(self, folder: Path):
+        _, self.cell = mf_models.load(folder)
+        kernels = select_kernels()
+        section = AdamW(betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1)
+        self.update = ParameterUpdate(list(self.cell.trainable_params()), section.rule(kernels), 0.1)
+        self.first = snapshot(self.update)
+        communicator = Communicator(0, range(1))
+        self.step = TrainingStep(self.cell, TASK.objective(kernels), self.update, communicator, kernels, 1.0)
+
+    def reset(self) -> "Llama":
+        tensors = [tensor for tensors in (self.update.parameters, *self.update.slots) for tensor in tensors]
+        for tensor, value in zip(tensors, self.first, strict=True):
+            tensor.set_data(Tensor(value))
+        return self
+
+
+@pytest.fixture(scope="module")
+def compiled(data: Path) -> Llama:
+    return Llama(data / "llama_gqa")
+
+
+@pytest.fixture
+def llama(compiled: Llama) -> Llama:
+    return compiled.reset()
+
+
+@pytest.mark.golden
+def test_six_updates_give_the_losses_and_norms_of_an_independent_run(llama: Llama, data: Path):
+    wanted = json.loads((data / "c17-expected.json").read_text())
+    rows = rows_of(data / "c17-tokens.jsonl")
+    for step, rate in enumerate(wanted["lr"]):
+        examples = examples_of(rows[2 * step : 2 * step + 2], 20)
+        outcome = llama.step(examples, scale=1.0, number=step + 1, learning_rate=rate)
+        assert outcome.loss == pytest.approx(wanted["loss"][step], rel=1e-4)
+        assert outcome.grad_norm == pytest.approx(wanted["grad_norm"][step], rel=1e-4)
+        assert outcome.applied
+    final = np.load(data / "c17-final-logits.npz")
+    logits = llama.cell(Tensor(final["input_ids"].astype(np.int32))).asnumpy()
+    np.testing.assert_allclose(logits, final["logits"], atol=2e-3)
+
+
+@pytest.mark.golden
+def test_mean_counts_tokens_and_not_rows(llama: Llama, data: Path):
+    wanted = json.loads((data / "c14-expected.json").read_text())["mixed"]
+    examples = examples_of(rows_of(data / "c14-mixed.jsonl"), 20)
+    outcome = llama.step(examples, scale=1.0, number=1, learning_rate=1e-3)
+    assert outcome.tokens == 4
+    assert outcome.loss == pytest.approx(wanted["loss"], rel=1e-5)
+    assert outcome.grad_norm == pytest.approx(wanted["grad_norm"], rel=1e-5)
+
+
+def test_loss_scale_changes_neither_loss_nor_norm(llama: Llama, data: Path):
+    examples = examples_of(rows_of(data / "c17-tokens.jsonl")[:2], 20)
+    plain = llama.step(examples, scale=1.0, number=1, learning_rate=0.0)
+    scaled = llama.reset().step(examples, scale=65536.0, number=1, learning_rate=0.0)
+    assert scaled.loss == plain.loss
+    assert scaled.grad_norm == pytest.approx(plain.grad_norm, rel=1e-6)
+
+
+def test_step_without_targets_changes_nothing(llama: Llama, data: Path):
+    masked = rows_of(data / "c14-mixed.jsonl")[:1] * 2
+    outcome = llama.step(examples_of(masked, 20), scale=1.0, number=1, learning_rate=1e-3)
+    assert (outcome.loss, outcome.grad_norm, outcome.tokens) == (0.0, 0.0, 0)
+    assert not outcome.overflow
+    assert not outcome.applied
+    for found, wanted in zip(snapshot(llama.update), llama.first, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_overflow_changes_nothing_and_the_next_step_does(llama: Llama, data: Path):
+    examples = examples_of(rows_of(data / "c17-tokens.jsonl")[:2], 20)
+    outcome = llama.step(examples, scale=3e38, number=1, learning_rate=1e-3)
+    assert outcome.overflow
+    assert not outcome.applied
+    assert np.isfinite(outcome.loss)
+    for found, wanted in zip(snapshot(llama.update), llama.first, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    assert llama.step(examples, scale=1.0, number=1, learning_rate=1e-3).applied
+    assert not np.array_equal(snapshot(llama.update)[0], llama.first[0])
+
+
+class Linear(nn.Cell):
+    """Its loss is the sum of parameter times constant, so each constant is the gradient of its parameter."""
+
+    def __init__(self, gradients: dict[str, np.ndarray]):
+        super().__init__()
+        values = {name: np.zeros_like(gradient) for name, gradient in gradients.items()}
+        self.weights = ms.ParameterTuple([Parameter(Tensor(value), name=name) for name, value in values.items()])
+        self.constants = tuple(Tensor(gradient) for gradient in gradients.values())
+
+    def construct(self) -> Tensor:
+        total = mint.zeros((1, 1))
+        for weight, constant in zip(self.weights, self.constants):  # noqa: B905 - graph code knows no strict
+            total = total + (weight * constant).sum()
+        return total
+
+
+def losses(model, input_ids_BT, labels_BT):
+    return model()
+
+
+def shared_rate(update, learning_rate):
+    return learning_rate
+
+
+def keep_gradient(parameter, slots, gradient, rates, weight_decay):
+    return ops.assign(parameter, gradient)
+
+
+def clipped(gradients: dict[str, np.ndarray], max_norm: float | None) -> tuple[float, dict[str, np.ndarray]]:
+    """The norm that a step reports, and the gradients that reach the optimizer."""
+    model = Linear(gradients)
+    rule = UpdateRule((), shared_rate, keep_gradient)
+    update = ParameterUpdate(list(model.trainable_params()), rule, 0.0)
+    step = TrainingStep(model, losses, update, Communicator(0, range(1)), select_kernels(), max_norm)
+    one = np.zeros((1, 1), np.int32)
+    outcome = step(Examples(one, one, np.ones((1, 1), np.float32)), scale=1.0, number=1, learning_rate=1.0)
+    return outcome.grad_norm, {parameter.name: parameter.asnumpy() for parameter in update.parameters}
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize(
+    ("gradient", "max_norm", "wanted"),
+    [([3, 4], 1.0, [0.5999999, 0.7999998]), ([0.3, 0.4], 1.0, [0.3, 0.4]), ([3, 4], None, [3, 4])],
+)
+def test_clipped_gradients(gradient, max_norm, wanted):
+    norm, found = clipped({"w": np.array(gradient, np.float32)}, max_norm)
+    assert norm == pytest.approx(np.hypot(*gradient), rel=1e-6)
+    np.testing.assert_allclose(found["w"], wanted, rtol=1.5e-7)
+
+
+@pytest.mark.golden
+def test_one_norm_over_all_tensors(data: Path):
+    wanted = json.loads((data / "c15-expected.json").read_text())
+    gradients = dict(np.load(data / "c15-grads.npz"))
+    norm, found = clipped(gradients, 1.0)
+    assert norm == pytest.approx(wanted["global_norm"], rel=1e-6)
+    for name, gradient in gradients.items():
+        np.testing.assert_allclose(found[name], gradient * wanted["factor_max_norm_1"], rtol=1e-6)
+    _, untouched = clipped(gradients, 100.0)
+    for name, gradient in gradients.items():
+        np.testing.assert_array_equal(untouched[name], gradient)
