@@ -212,7 +212,7 @@ class TestConfiguration:
 
         assert configuration.unread_keys(tree(files)).points == 2
 
-    @pytest.mark.parametrize("declared", ['inert="kept for old files"', 'alias_suffix="_task"', 'allowed=(None,)'])
+    @pytest.mark.parametrize("declared", ['inert="kept for old files"', 'alias_suffix="_task"', "allowed=(None,)"])
     def test_a_key_that_says_why_it_is_not_read_is_free(self, tree, declared):
         assert (
             configuration.unread_keys(tree({"a/one.py": self.section(f'seed: int = key("s", 1, {declared})')})).points

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from mf_config.sections.context import ContextSection
 from mf_data import open_tokenizer
 from mf_data.loaders.text import TextDataLoader
 from mf_data.tokenizers.byte_level_bpe import ByteLevelBPETokenizer
-
-# Read when MindSpore is loaded: its threads would otherwise spin between operators.
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+from mf_models.device import prepare
 
 DATA = Path(__file__).parent / "data"
 
@@ -57,6 +56,12 @@ callbacks:
   - {{type: CheckpointMonitor, save_checkpoint_steps: 4, keep_checkpoint_max: 2}}
 """
 """12 steps of 4 rows; 10 rows to evaluate, so that the last batch of them is filled up with padding."""
+
+
+@pytest.fixture(scope="session")
+def graph_mode() -> None:
+    """Compiled cells on the CPU."""
+    prepare(ContextSection(device_target="CPU"))
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -2,7 +2,6 @@
 
 import math
 
-import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Tensor, mint, nn
@@ -28,9 +27,8 @@ def batch(first: int, weights) -> Examples:
     return Examples(ids, ids + 1, np.array(weights, np.float32))
 
 
+@pytest.mark.usefixtures("graph_mode")
 def test_sums_count_only_what_has_a_weight():
-    ms.set_device("CPU")
-    ms.set_context(mode=ms.GRAPH_MODE)
     batches = [batch(0, [[1, 1], [1, 0]]), batch(4, [[0, 1], [0, 0]])]
     token_bytes = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8], np.int64)
     evaluator = Evaluator(Nothing(), losses, EvaluationData(lambda: batches, token_bytes))

@@ -8,7 +8,7 @@ import pytest
 
 from mf_train.callback import Evaluation, RunInfo, StepInfo
 from mf_train.output import OutputFolder
-from mf_train.records import MetricsRecorder, keep_lines_until, to_json, write_atomically
+from mf_train.records import MetricsRecorder, keep_lines_until, to_json
 
 KEYS = ["step", "epoch", "loss", "lr", "grad_norm", "tokens", "tokens_per_second", "loss_scale", "overflow"]
 
@@ -87,19 +87,6 @@ def test_spoiled_lines_are_dropped(tmp_path: Path, spoiled: str):
 def test_missing_file_stays_missing(tmp_path: Path):
     keep_lines_until(tmp_path / "metrics.jsonl", 5)
     assert not list(tmp_path.iterdir())
-
-
-def test_file_is_whole_or_the_former_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    path = tmp_path / "new" / "config.yaml"
-    write_atomically(path, "former")
-
-    def fail(descriptor: int) -> None:
-        raise OSError("disk full")
-
-    monkeypatch.setattr("mf_train.records.os.fsync", fail)
-    with pytest.raises(OSError, match="disk full"):
-        write_atomically(path, "latter")
-    assert path.read_text() == "former"
 
 
 def test_numbers_that_are_not_finite_become_null_at_any_depth():

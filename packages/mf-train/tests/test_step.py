@@ -22,10 +22,7 @@ TASK = CausalLanguageModelingTrainer()
 IGNORED = -100
 
 
-@pytest.fixture(scope="module", autouse=True)
-def graph_mode():
-    ms.set_device("CPU")
-    ms.set_context(mode=ms.GRAPH_MODE)
+pytestmark = pytest.mark.usefixtures("graph_mode")
 
 
 def rows_of(path: Path) -> list[dict[str, list[int]]]:

@@ -11,11 +11,7 @@ from mf_models.kernels import select_kernels
 from mf_train.optimizers.adamw import AdamW
 from mf_train.update import ParameterUpdate
 
-
-@pytest.fixture(scope="module", autouse=True)
-def graph_mode():
-    ms.set_device("CPU")
-    ms.set_context(mode=ms.GRAPH_MODE)
+pytestmark = pytest.mark.usefixtures("graph_mode")
 
 
 def make(section: AdamW, values: dict[str, np.ndarray]) -> ParameterUpdate:

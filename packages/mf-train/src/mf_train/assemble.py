@@ -52,6 +52,11 @@ class Job:
         initialize(cell, self.config.seed)
         return cell
 
+    @property
+    def size(self) -> int:
+        """Elements of the model's weights."""
+        return sum(parameter.size for parameter in parameters(self.model).values())
+
     @cached_property
     def total_steps(self) -> int:
         """Steps of the whole run."""

@@ -12,6 +12,7 @@ import mf_ckpt
 from mf_config.problems import UserError
 from mf_models.registry import family_of
 from mf_models.weights import assign, to_checkpoint_names
+from mf_train.output import OutputFolder
 from mf_train.update import ParameterUpdate
 
 _log = logging.getLogger(__name__)
@@ -114,16 +115,14 @@ def find_checkpoint(load_checkpoint: str | None, output_dir: Path) -> Path:
     Raises:
         UserError: there is none.
     """
-    path = output_dir if load_checkpoint is None else Path(load_checkpoint)
-    for root in (path, path / "checkpoint"):
-        newest = mf_ckpt.latest(root)
-        if newest is not None:
-            return newest
-    if load_checkpoint is None:
+    if load_checkpoint is not None:
+        if not Path(load_checkpoint).exists():
+            raise UserError(f"load_checkpoint: no file or folder {load_checkpoint!r}. Allowed: a checkpoint folder.")
+        return mf_ckpt.find(load_checkpoint)
+    newest = mf_ckpt.latest(OutputFolder(output_dir).checkpoints)
+    if newest is None:
         raise UserError(
-            f"resume_training: True, but {path} holds no complete checkpoint and there is no load_checkpoint. "
+            f"resume_training: True, but {output_dir} holds no complete checkpoint and there is no load_checkpoint. "
             "Allowed: False, or the folder of the run to go on with as output_dir or load_checkpoint."
         )
-    if not path.exists():
-        raise UserError(f"load_checkpoint: no file or folder {str(path)!r}. Allowed: a checkpoint folder.")
-    return path
+    return newest

@@ -2,10 +2,10 @@
 
 import json
 import math
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from mf_data.files import write_atomically
 from mf_train.callback import Callback, Evaluation, RunInfo, StepInfo
 
 _FIELDS = (
@@ -56,7 +56,8 @@ def keep_lines_until(path: Path, step: int) -> None:
     if not path.exists():
         return
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
-    write_atomically(path, "".join(line for line in lines if line.endswith("\n") and _step_of(line) <= step))
+    kept = "".join(line for line in lines if line.endswith("\n") and _step_of(line) <= step)
+    write_atomically(path, kept.encode())
 
 
 def _step_of(line: str) -> float:
@@ -67,22 +68,6 @@ def _step_of(line: str) -> float:
         return math.inf
     step = record.get("step") if isinstance(record, dict) else None
     return step if isinstance(step, int) else math.inf
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a text file beside its place and rename it there, so that a crash leaves the former one whole.
-
-    Args:
-        path: where it goes; folders above it are made.
-        text: its whole content.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.partial")
-    with beside.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
 
 
 def _append(path: Path, record: dict[str, object]) -> None:

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from mf_config import RunConfig
-from mf_train import device, logs
+from mf_models.device import prepare
+from mf_train import logs
 from mf_train.output import OutputFolder
 from mf_train.processes import Processes, join_processes
 
@@ -18,7 +19,7 @@ def start_process(config: RunConfig) -> Processes:
     Raises:
         UserError: the launcher's number of processes does not fit the configuration.
     """
-    device.prepare(config.context)
+    prepare(config.context)
     processes = join_processes(config)
     logs.configure(OutputFolder(Path(config.output_dir)).log(processes.rank), processes.is_main)
     return processes

@@ -11,13 +11,14 @@ from statistics import fmean
 import mf_ckpt
 from mf_config import RunConfig
 from mf_config.dump import to_yaml
+from mf_data.files import write_atomically
 from mf_train.assemble import Job
 from mf_train.callback import Callback, Callbacks, Evaluation, RunInfo, StepInfo
 from mf_train.checkpoints import find_checkpoint
 from mf_train.loss_scale import LossScale
 from mf_train.options import NO_OPTIONS, RunOptions
 from mf_train.progress import ProgressBar
-from mf_train.records import MetricsRecorder, write_atomically
+from mf_train.records import MetricsRecorder
 from mf_train.signals import StopRequest
 from mf_train.start import start_process
 from mf_train.state import Counters, TrainingDivergedError, TrainingResult
@@ -94,7 +95,9 @@ class Trainer:
             moved = self.output.set_aside(self._counters.step)
             if moved is not None:
                 _log.info("moved files of an earlier run that this one would replace to %s", moved)
-            write_atomically(self.output.resolved_config, to_yaml(self._job.config))
+            write_atomically(self.output.resolved_config, to_yaml(self._job.config).encode())
+        name = self._job.config.trainer.model_name or self._job.config.model.arch.type
+        _log.info("training %s: %s parameters, %d steps", name, f"{self._job.size:,}", self._result.total_steps)
         self._callbacks.on_train_begin()
         if self._counters.step == 0:
             self._evaluate()

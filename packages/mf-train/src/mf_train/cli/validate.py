@@ -44,4 +44,5 @@ def _count(found: list[Problem], files: int) -> str:
     return f"{', '.join(parts)} in {files} file{'s' * (files != 1)}"
 
 
-COMMAND = Command("validate", "Name every problem of every file.", add_arguments, run)
+VALIDATE = Command("validate", "Name every problem of every file.", add_arguments, run)
+"""The subcommand."""

@@ -59,4 +59,5 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-COMMAND = Command("run", "Do what the configuration's run_mode says.", add_arguments, run)
+RUN = Command("run", "Do what the configuration's run_mode says.", add_arguments, run)
+"""The subcommand."""

@@ -16,8 +16,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the schema; returns the exit status."""
-    print(reference_page() if arguments.markdown else json.dumps(json_schema(), indent=2))
+    print(reference_page().rstrip() if arguments.markdown else json.dumps(json_schema(), indent=2))
     return OK
 
 
-COMMAND = Command("schema", "Print the JSON Schema of a run configuration.", add_arguments, run)
+SCHEMA = Command("schema", "Print the JSON Schema of a run configuration.", add_arguments, run)
+"""The subcommand."""

@@ -22,4 +22,5 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-COMMAND = Command("explain", "Say what a key does, its type, default and allowed values.", add_arguments, run)
+EXPLAIN = Command("explain", "Say what a key does, its type, default and allowed values.", add_arguments, run)
+"""The subcommand."""

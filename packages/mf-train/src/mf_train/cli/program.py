@@ -1,0 +1,21 @@
+"""The program `mf-train` and its subcommands."""
+
+from collections.abc import Sequence
+
+from mf_config.command_line import run_command_line
+from mf_train.cli.explain import EXPLAIN
+from mf_train.cli.run import RUN
+from mf_train.cli.schema import SCHEMA
+from mf_train.cli.validate import VALIDATE
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program.
+
+    Args:
+        arguments: the words after the program's name; those of the process where None.
+    Returns:
+        The exit status.
+    """
+    commands = (RUN, VALIDATE, EXPLAIN, SCHEMA)
+    return run_command_line("mf-train", "Train large language models from one run configuration.", commands, arguments)

@@ -1,1 +1,0 @@
-"""The subcommands of `mf-train`, one module each."""
