@@ -1,4 +1,4 @@
-"""The reference page of all keys, as Markdown: what `mf-train schema --markdown` prints and docs/configuration.md holds."""
+"""The reference page of all keys, as Markdown: `mf-train schema --markdown` prints it; see docs/configuration.md."""
 
 from collections.abc import Iterator
 

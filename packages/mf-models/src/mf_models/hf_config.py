@@ -98,7 +98,7 @@ class HfConfig:
         if self._problems:
             raise ConfigError(self._problems)
 
-    def _take(self, name: str, default: object) -> Any:  # noqa: ANN401 - whatever JSON holds
+    def _take(self, name: str, default: object) -> Any:
         self._known.append(name)
         return self._rest.pop(name, default)
 
