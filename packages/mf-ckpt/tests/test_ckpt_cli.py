@@ -103,3 +103,13 @@ def test_the_program_starts_without_a_framework():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_of_a_run_the_newest_checkpoint_is_meant(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    for step in (3, 7):
+        with Writer(tmp_path / "checkpoint" / f"step-{step:08d}", step=step) as writer:
+            writer.add("embed", np.zeros(step, np.float32))
+    assert main(["inspect", str(tmp_path)]) == 0
+    assert "step: 7" in capsys.readouterr().out
+    assert main(["verify", str(tmp_path)]) == 0
+    assert "step-00000007: sound" in capsys.readouterr().out

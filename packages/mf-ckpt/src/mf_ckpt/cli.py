@@ -4,16 +4,18 @@ import json
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from pathlib import Path
 
 from mf_ckpt.manifest import MANIFEST
 from mf_ckpt.reader import open_checkpoint
 from mf_ckpt.report import as_text, describe, printable
+from mf_ckpt.retention import find
 from mf_ckpt.verification import verify
 from mf_config.command_line import FAILURE, OK, Command, run_command_line
 from mf_config.problems import UserError
 
-_PATH_HELP = "a checkpoint folder of mf or Hugging Face form, or a .safetensors file"
+_PATH_HELP = (
+    "a checkpoint folder of mf or Hugging Face form, a .safetensors file, or a run's output_dir (its newest checkpoint)"
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,7 +39,7 @@ def _add_inspect(parser: ArgumentParser) -> None:
 
 
 def _inspect(arguments: Namespace) -> int:
-    report = describe(open_checkpoint(arguments.path), arguments.match)
+    report = describe(open_checkpoint(find(arguments.path)), arguments.match)
     if arguments.match != "*" and not report["weights"]["count"] + report["optimizer"]["count"]:
         raise UserError(
             f"{arguments.path}: no tensor matches {arguments.match!r}; run inspect without --match to see all"
@@ -52,17 +54,18 @@ def _add_verify(parser: ArgumentParser) -> None:
 
 
 def _verify(arguments: Namespace) -> int:
-    findings = verify(arguments.path)
-    has_checksums = (Path(arguments.path) / MANIFEST).exists()
+    path = find(arguments.path)
+    findings = verify(path)
+    has_checksums = (path / MANIFEST).exists()
     if arguments.json:
         rows = [{"path": str(finding.path), "what": finding.what} for finding in findings]
-        _print(json.dumps({"path": arguments.path, "has_checksums": has_checksums, "findings": rows}, indent=2))
+        _print(json.dumps({"path": str(path), "has_checksums": has_checksums, "findings": rows}, indent=2))
     elif findings:
         _print("\n".join(printable(str(finding)) for finding in findings))
     elif has_checksums:
-        _print(f"{arguments.path}: sound; every file is as it was saved")
+        _print(f"{path}: sound; every file is as it was saved")
     else:
-        _print(f"{arguments.path}: headers and index are sound; it has no {MANIFEST} with checksums of the content")
+        _print(f"{path}: headers and index are sound; it has no {MANIFEST} with checksums of the content")
     return FAILURE if findings else OK
 
 
@@ -71,6 +74,6 @@ def _print(text: str) -> None:
 
 
 _COMMANDS = (
-    Command("inspect", "list tensors, types, shapes and sizes", _add_inspect, _inspect),
-    Command("verify", "check every file of a checkpoint; exit status 1 where a fault is found", _add_verify, _verify),
+    Command("inspect", "List tensors, types, shapes and sizes.", _add_inspect, _inspect),
+    Command("verify", "Check every file of a checkpoint; exit status 1 where a fault is found.", _add_verify, _verify),
 )
