@@ -41,6 +41,7 @@ class RunData:
         section = self._tokenizer_section()
         makes_weights = config.run_mode in TRAIN_MODES and config.load_checkpoint is None
         loader = demanded(config.train_dataset).data_loader if makes_weights else None
+        _log.info("preparing the tokenizer")
         # The main process may have to train it; the others then find its file.
         with self._processes.main_first():
             tokenizer = mf_data.open_tokenizer(section, loader)

@@ -102,6 +102,7 @@ class Trainer:
         if self._counters.step == 0:
             self._evaluate()
         if self._job.config.context.is_graph_mode and self._counters.step < self._result.total_steps:
+            _log.info("compiling the training step")
             begin = time.perf_counter()
             self._job.step.compile(self._job.examples(self._counters.step))
             _log.info("compiled the training step in %.1f s", time.perf_counter() - begin)

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 
 from mf_config.command_line import OK, Command
 from mf_infer.cli.text import print_stream, print_title
@@ -42,6 +43,7 @@ def _generate(parsed: argparse.Namespace) -> int:
     given = {name: getattr(parsed, name) for name in _SAMPLING if getattr(parsed, name) is not None}
     llm = LLM(parsed.model)
     settings = [llm.default_params(prompt, **given) for prompt in parsed.prompt]
+    print(f"loaded {llm.path}; the first token waits for graphs to compile", file=sys.stderr)
     if parsed.json:
         for output in llm.generate(parsed.prompt, settings):
             print(json.dumps(output.as_json(), ensure_ascii=False))
