@@ -1,6 +1,5 @@
 """Fixtures of mf-config's tests: files in a folder of their own, and a throw-away package of components."""
 
-import sys
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
@@ -166,8 +165,8 @@ def problems_of(toys: None, write: Callable[..., str]) -> Callable[..., list[Pro
 
 
 @pytest.fixture(scope="session")
-def toy_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder on the import path with one installed distribution, `mf_toys`."""
+def toy_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one installed distribution, `mf_toys`; it is not on the import path."""
     site = tmp_path_factory.mktemp("site")
     points = ["[mf.components]"]
     for kind, body in TOY_COMPONENTS.items():
@@ -180,9 +179,7 @@ def toy_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     information.mkdir()
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: mf-toys\nVersion: 1.0\n")
     (information / "entry_points.txt").write_text("\n".join(points))
-    sys.path.insert(0, str(site))
-    yield site
-    sys.path.remove(str(site))
+    return site
 
 
 @pytest.fixture
@@ -190,6 +187,8 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     """Makes components come from the named folders only, whatever else is installed."""
 
     def only(*folders: Path) -> None:
+        for folder in folders:
+            monkeypatch.syspath_prepend(folder)
         distributions = metadata.distributions(path=[str(folder) for folder in folders])
         points = metadata.EntryPoints(point for found in distributions for point in found.entry_points)
         monkeypatch.setattr(components_module, "entry_points", points.select)
