@@ -39,7 +39,7 @@ def examples_of(rows: list[dict[str, list[int]]], width: int) -> Examples:
 
 
 def snapshot(update: ParameterUpdate) -> list[np.ndarray]:
-    return [tensor.asnumpy().copy() for tensors in (update.parameters, *update.slots) for tensor in tensors]
+    return [tensor.asnumpy().copy() for tensors in (update.parameters, *update.slots.values()) for tensor in tensors]
 
 
 class Llama:
@@ -55,7 +55,7 @@ class Llama:
         self.step = TrainingStep(self.cell, TASK.objective(kernels), self.update, communicator, kernels, 1.0)
 
     def reset(self) -> "Llama":
-        tensors = [tensor for tensors in (self.update.parameters, *self.update.slots) for tensor in tensors]
+        tensors = [tensor for tensors in (self.update.parameters, *self.update.slots.values()) for tensor in tensors]
         for tensor, value in zip(tensors, self.first, strict=True):
             tensor.set_data(Tensor(value))
         return self

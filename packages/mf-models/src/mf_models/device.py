@@ -1,6 +1,8 @@
-"""Prepares MindSpore for the cells: device, mode, compile cache."""
+"""Prepares MindSpore for the cells: device and mode.
 
-from pathlib import Path
+MindSpore's own cache of compiled graphs stays off: it tells graphs apart by the order of their compilation, and takes
+the graph of another configuration (other sizes, other constants of the optimizer) without a word.
+"""
 
 import mindspore as ms
 
@@ -19,9 +21,6 @@ def prepare(context: ContextSection) -> None:
     _set_device(context)
     ms.set_context(mode=ms.GRAPH_MODE if context.is_graph_mode else ms.PYNATIVE_MODE)
     ms.set_recursion_limit(context.max_call_depth)
-    if context.enable_compile_cache:
-        Path(context.compile_cache_path).mkdir(parents=True, exist_ok=True)
-        ms.set_context(enable_compile_cache=True, compile_cache_path=context.compile_cache_path)
     if context.save_graphs:
         ms.set_context(save_graphs=True, save_graphs_path=context.save_graphs_path)
 

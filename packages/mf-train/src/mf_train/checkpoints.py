@@ -100,7 +100,7 @@ class RunCheckpoints:
         key_map = family_of(self._companions.model_config).key_map(self._companions.model_config)
         return {
             f"{slot}.{key_map.forward(parameter.name)}": held
-            for slot, tensors in zip(self._update.slot_names, self._update.slots, strict=True)
+            for slot, tensors in self._update.slots.items()
             for parameter, held in zip(self._update.parameters, tensors, strict=True)
         }
 

@@ -17,11 +17,24 @@ class ParameterUpdate(nn.Cell):
         super().__init__(auto_prefix=False)
         self.parameters = ParameterTuple(parameters)
         self.slot_names = rule.slots
-        self.slots = tuple(self.parameters.clone(prefix=name, init="zeros") for name in rule.slots)
+        # One flat tuple, because MindSpore 2.10 does not count the parameters of nested ones among the cell's own.
+        self.states = ParameterTuple(
+            [state for name in rule.slots for state in self.parameters.clone(prefix=name, init="zeros")]
+        )
         self.rates = rule.rates
         self.apply = rule.apply
         self.decays = tuple(weight_decay if len(parameter.shape) > 1 else 0.0 for parameter in parameters)
         self.indices = tuple(range(len(parameters)))
+        self.offsets = tuple(range(0, len(self.states), len(parameters)))
+
+    @property
+    def slots(self) -> dict[str, tuple[Parameter, ...]]:
+        """Name of each slot to its tensors, one a parameter."""
+        count = len(self.parameters)
+        return {
+            name: tuple(self.states[offset : offset + count])
+            for name, offset in zip(self.slot_names, self.offsets, strict=True)
+        }
 
     def construct(self, gradients: tuple[Tensor, ...], update: Tensor, learning_rate: Tensor) -> tuple[Tensor, ...]:
         """Change every parameter and its slots in place.
@@ -37,8 +50,8 @@ class ParameterUpdate(nn.Cell):
         done: tuple[Tensor, ...] = ()
         for index in self.indices:
             slots: tuple[Parameter, ...] = ()
-            for slot in self.slots:
-                slots = (*slots, slot[index])
+            for offset in self.offsets:
+                slots = (*slots, self.states[offset + index])
             parameter = self.parameters[index]
             done = (*done, self.apply(parameter, slots, gradients[index], rates, self.decays[index]))
         return done

@@ -28,10 +28,6 @@ class ContextSection:
         inert_on={"CPU": _NO_DEVICE_MEMORY},
     )
     max_call_depth: int = key("The deepest nesting of calls that the graph compiler follows.", 10000, minimum=1)
-    enable_compile_cache: bool = key(
-        "Keep compiled graphs on disk, so that the next start of the same run compiles nothing.", False
-    )
-    compile_cache_path: str = key("Folder of the compiled graphs; used with enable_compile_cache.", "./compile_cache")
     save_graphs: bool = key("Write the compiler's intermediate graphs for debugging.", False)
     save_graphs_path: str = key("Folder of the intermediate graphs.", "./graphs")
 
