@@ -183,19 +183,19 @@ def build_packages(session: nox.Session, programs: Path) -> None:
         run(session, programs, "python", "-m", "build", "--no-isolation", "--outdir", DIST, f"packages/{name}")
 
 
-def sibling_wheels() -> Path:
-    """A constraints file that ties each package to its wheel in `dist`, whatever an index offers under its name."""
-    path = ENVIRONMENTS / "siblings.txt"
-    wheels = {name: next(DIST.glob(f"{name.replace('-', '_')}-*.whl")) for name in LADDER}
-    path.write_text("".join(f"{name} @ {wheel.as_uri()}\n" for name, wheel in wheels.items()), encoding="utf-8")
-    return path
+def wheel_of(package: str) -> str:
+    """Address of a package's wheel in `dist`."""
+    return next(DIST.glob(f"{package.replace('-', '_')}-*.whl")).as_uri()
 
 
 def isolated_environment(session: nox.Session, package: str, extra: str = "") -> Path:
     """An environment with one package's wheel and what it declares, `[extra]` included; its third parties are kept."""
     programs = environment(f"isolated-{package}", declared=manifests(*LADDER))
     run(session, programs, "python", "-m", "pip", "uninstall", "--quiet", "--yes", *LADDER)
-    install(programs, "--constraint", str(sibling_wheels()), package + extra)
+    # The siblings that it declares are those in `dist`, whatever an index offers under their names.
+    siblings = ENVIRONMENTS / f"siblings-of-{package}.txt"
+    siblings.write_text("".join(f"{name} @ {wheel_of(name)}\n" for name in LADDER if name != package), encoding="utf-8")
+    install(programs, "--constraint", str(siblings), f"{package}{extra} @ {wheel_of(package)}")
     return programs
 
 
