@@ -1,6 +1,5 @@
 """The Python interface: load a model, generate, stream."""
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from mf_infer.prompts import Prompt, as_list, encode_prompt
 from mf_infer.request import Request
 from mf_infer.sampling_params import SamplingParams
 from mf_models.model_config import ModelConfig
+from mf_models.threads import sleep_while_waiting
 
 ON_CPU = ContextSection(device_target="CPU")
 """Compiled graphs on the CPU."""
@@ -61,9 +61,7 @@ class LLM:
         if tokenizer is None and (self.path / TOKENIZER_FILE).exists():
             tokenizer = load_tokenizer(self.path)
         self.tokenizer = tokenizer
-        # Idle threads of its mathematics library would spin and starve MindSpore's own; it is read when MindSpore is
-        # imported, so it has no effect where the program imported MindSpore before.
-        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+        sleep_while_waiting()
         # Not on top: help texts and mistakes in a path must not wait for MindSpore.
         from mf_infer.loading import open_runner
 

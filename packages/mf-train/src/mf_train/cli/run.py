@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mf_config import ConfigError, examine, load
 from mf_config.command_line import Command
+from mf_models.threads import sleep_while_waiting
 from mf_train.dispatch import run_mode
 from mf_train.launcher import launch
 from mf_train.options import RunOptions
@@ -38,6 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _launch(arguments, Path(examined.config.output_dir))
     for problem in examined.problems:
         print(problem, file=sys.stderr)
+    sleep_while_waiting()
     return run_mode(examined.config.run_mode)(examined.config, RunOptions(arguments.stop_after, arguments.json))
 
 
