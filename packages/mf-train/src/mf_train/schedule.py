@@ -3,6 +3,7 @@
 The schedules themselves stand in `mf_train.schedules`, one module each.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -23,7 +24,7 @@ class LearningRate(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WarmUp:
+class WarmUp(ABC):
     """Keys that all schedules with a warm-up share: a line from `warmup_lr_init` to `learning_rate`.
 
     Source: MindFormers 1.3, core/lr/lr_schedule.py; the first update uses `warmup_lr_init` itself.
@@ -54,6 +55,7 @@ class WarmUp:
             return self.warmup_lr_init + (self.learning_rate - self.warmup_lr_init) * update / warm_up
         return self.rate_after_warm_up(update, warm_up, self.total(run_updates))
 
+    @abstractmethod
     def rate_after_warm_up(self, update: int, warm_up: int, total: int) -> float:
         """The rate of an update after the warm-up; the schedule's own part.
 
@@ -62,7 +64,6 @@ class WarmUp:
             warm_up: updates of the warm-up.
             total: updates over which the rate falls, warm-up included.
         """
-        raise NotImplementedError(f"{type(self).__name__} must say how its rate goes on")
 
     def problems(self) -> Iterator[tuple[str, str, str]]:
         """Conflicts between keys: key, what is wrong, what is allowed."""
