@@ -29,7 +29,8 @@ class ToyConfig:
     rope: dict[str, Any] | None = key("Free settings.", None)
     eos_token_id: int | tuple[int, ...] = key("Ends of a text.", 2, minimum=0)
     kind: str = key("A kind.", "plain", allowed=("plain", "gated"))
-    architectures: ClassVar[tuple[str, ...]] = ("ToyForCausalLM",)
+    architectures: ClassVar[tuple[str, ...]] = ("ToyForCausalLM", "ToyForReading")
+    pending_architectures: ClassVar[dict[str, str]] = {"ToyForReading": "it can't read"}
 
     def problems(self):
         "Keys against each other."
@@ -42,6 +43,13 @@ class ToyConfig:
 class ToyTokenizer:
     "Letters."
     unk_token: str | None = key("The unknown letter.", None)
+""",
+    "processor": """
+@component("processor", "BaseProcessor")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaseProcessor:
+    "Holds a tokenizer."
+    tokenizer: Annotated[Any, ComponentOf("tokenizer")] | None = key("The tokenizer.", None)
 """,
     "data_loader": """
 @component("data_loader", "ToyLoader")
@@ -97,9 +105,9 @@ class ToyMetric:
 """Kind to the body of the one module that declares its components."""
 
 TOY_HEADER = """from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from mf_config.schema import component, key
+from mf_config.schema import ComponentOf, component, key
 """
 
 TRAIN_FILE = """\
@@ -205,5 +213,6 @@ def toys(toy_site: Path, install: Callable[..., None]) -> None:
 
 
 def _forget_components() -> None:
+    components_module.announced.cache_clear()
     components_module.kinds.cache_clear()
     components_module.components.cache_clear()

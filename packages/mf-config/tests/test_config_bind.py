@@ -4,7 +4,8 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from mf_config.bind import MISSING, Binding, bind_section
+from mf_config.bind import MISSING, Binding, bind_component, bind_section
+from mf_config.components import components
 from mf_config.problems import Severity
 from mf_config.schema import ComponentOf, key
 from mf_config.yaml_reader import read_text
@@ -56,15 +57,15 @@ class Strict:
     inner: Inner = key("Inner.")
 
 
-def bind(text: str, cls: type = Outer, device: str = "") -> tuple[Any, list[str]]:
-    binding = Binding(device)
+def bind(text: str, cls: type = Outer) -> tuple[Any, list[str]]:
+    binding = Binding()
     section = bind_section(cls, read_text(text, "run.yaml").root, "", binding)
     return section, [str(problem) for problem in binding.problems]
 
 
 def mistakes(text: str, cls: type = Outer) -> list[str]:
-    section, problems = bind(text, cls)
-    assert section is MISSING
+    _, problems = bind(text, cls)
+    assert problems != []
     return problems
 
 
@@ -177,14 +178,6 @@ def test_guesses_are_warned_of() -> None:
     ]
 
 
-def test_keys_without_effect_are_noted() -> None:
-    assert bind("old: 3\nslow: 3\n", device="CPU")[1] == [
-        "run.yaml:1: old: note: has no effect: nobody asks.",
-        "run.yaml:2: slow: note: has no effect: it is fast.",
-    ]
-    assert len(bind("old: 3\nslow: 3\n", device="Ascend")[1]) == 1
-
-
 def test_missing_keys_are_named_at_their_section() -> None:
     assert mistakes("# comment\npth: x\n", Strict) == [
         "run.yaml:2: pth: unknown key. Allowed: path, inner. Did you mean path?",
@@ -195,6 +188,15 @@ def test_missing_keys_are_named_at_their_section() -> None:
 def test_a_misspelt_key_is_not_also_missing() -> None:
     assert mistakes("pathh: x\ninner: {}\n", Strict) == [
         "run.yaml:1: pathh: unknown key. Allowed: path, inner. Did you mean path?"
+    ]
+
+
+def test_a_misspelt_section_is_checked_as_the_one_that_was_meant() -> None:
+    section, problems = bind("iner: {size: 0, rate: 0.25}\ninners: []\n")
+    assert section == Outer(inner=Inner(rate=0.25))
+    assert [problem.partition(". ")[0] for problem in problems] == [
+        "run.yaml:1: iner: unknown key",
+        "run.yaml:1: iner.size: 0 is out of range",
     ]
 
 
@@ -215,6 +217,11 @@ def test_every_mistake_of_a_section_is_found() -> None:
         "ends[1]",
         "bogus",
     ]
+
+
+def test_what_can_be_read_is_kept_beside_mistakes() -> None:
+    assert bind("count: y\nname: z\ninner: {size: x, rate: 0.25}\n")[0] == Outer(name="z", inner=Inner(rate=0.25))
+    assert bind("path: [a]\ninner: {}\n", Strict)[0] is MISSING
 
 
 def test_a_repeated_section_is_not_read() -> None:
@@ -260,6 +267,42 @@ def test_a_component_is_chosen_by_type(toys: None) -> None:
 def test_a_wrong_component_is_refused(toys: None, text: str, message: str) -> None:
     expected = message.replace("{all}", "ToyAdam, ToySgd, toy_adam")
     assert mistakes(f"optimizer: {text}\n") == [f"run.yaml:1: {expected}"]
+
+
+def test_a_component_may_be_chosen_by_another_key(toys: None) -> None:
+    asked = ComponentOf("optimizer", "name")
+    node = read_text("{name: ToySgd, momentum: 0.5}", "run.yaml").root
+    assert bind_component(asked, node, "o", Binding()).momentum == 0.5
+    binding = Binding()
+    bind_component(asked, read_text("{type: ToySgd}", "run.yaml").root, "o", binding)
+    assert [str(problem) for problem in binding.problems] == [
+        "run.yaml:1: o.name: is missing. Allowed: ToyAdam, ToySgd, toy_adam."
+    ]
+
+
+def test_a_section_of_one_component_alone_is_not_for_another(toys: None) -> None:
+    sgd = components("optimizer")["ToySgd"]
+    binding = Binding()
+    bind_section(sgd, read_text("{type: ToyAdam}", "run.yaml").root, "o", binding)
+    assert [str(problem) for problem in binding.problems] == [
+        "run.yaml:1: o.type: ToyAdam is not allowed. Allowed: ToySgd."
+    ]
+    assert bind_section(sgd, read_text("{type: ToySgd, momentum: 1}", "f").root, "o", Binding()).momentum == 1
+
+
+def test_a_section_that_names_no_component_may_have_one_anyway(toys: None) -> None:
+    asked = ComponentOf("optimizer", otherwise="ToySgd")
+    node = read_text("{momentum: 0.5}", "run.yaml").root
+    assert type(bind_component(asked, node, "o", Binding())).__name__ == "ToySgd"
+
+
+def test_what_is_written_knows_its_default_and_its_component(toys: None) -> None:
+    binding = Binding()
+    bind_section(Outer, read_text("count: 1\noptimizer: {type: toy_adam}\n", "f").root, "", binding)
+    written = binding.written
+    assert (written["count"].value, written["count"].default, written["count"].text) == (1, Outer().count, "1")
+    component = written["optimizer"].component
+    assert component is not None and component.names == ("ToyAdam", "toy_adam")
 
 
 def test_a_component_of_no_installed_package_is_left_unchecked(install: Any) -> None:

@@ -47,6 +47,7 @@ def test_kinds_are_those_that_packages_announce(toys: None) -> None:
         "metric",
         "model",
         "optimizer",
+        "processor",
         "tokenizer",
         "trainer",
     )

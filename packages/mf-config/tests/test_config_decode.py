@@ -49,6 +49,13 @@ callbacks:
 """
 
 
+def _twice(line: int, column: int, again: int, column_again: int, there: str, here: str) -> str:
+    return (
+        f"key written twice: first at line {line}, column {column}, again at line {again}, column {column_again} "
+        f"({there} there, {here} here)"
+    )
+
+
 def test_a_right_file_is_decoded(write: Write, toys: None, train_file: str) -> None:
     config = decode(load(write(train_file), ["seed=3"]))
     assert isinstance(config, RunConfig)
@@ -65,11 +72,11 @@ def test_twenty_mistakes_are_twenty_problems_in_line_order(problems_of: Problems
         (3, "output_dir", "a list is not a value", ""),
         (4, "use_parallel", "Flase is not a boolean", "False"),
         (5, "lr_scheduler", "unknown key", "lr_schedule"),
-        (8, "context.device_target", "NPU is not allowed", ""),
+        (8, "context.device_target", "NPU is not allowed", "Ascend"),
         (11, "trainer.modelname", "unknown key", "model_name"),
         (13, "runner_config.epochs", "1:30 is not an integer", ""),
         (14, "runner_config.batchsize", "unknown key", "batch_size"),
-        (15, "runner_config.epochs", "key written twice, first at line 13 (1:30 there, 3 here)", ""),
+        (15, "runner_config.epochs", _twice(13, 3, 15, 3, "1:30", "3"), ""),
         (17, "model.seq_length", "unknown key", "model.model_config.seq_length"),
         (22, "model.model_config.num_heads", "none is not an integer", ""),
         (23, "model.model_config.kind", "gatd is not allowed", "gated"),
@@ -77,7 +84,7 @@ def test_twenty_mistakes_are_twenty_problems_in_line_order(problems_of: Problems
         (27, "train_dataset.data_loader.type", "no data_loader is named TwoLoader", "ToyLoader"),
         (30, "optimizer.learning_rate", "-1e-3 is out of range", ""),
         (31, "optimizer.betas[1]", "1.5 is out of range", ""),
-        (32, "optimizer.learning_rate", "key written twice, first at line 30 (-1e-3 there, 1e-3 here)", ""),
+        (32, "optimizer.learning_rate", _twice(30, 3, 32, 3, "-1e-3", "1e-3"), ""),
         (35, "callbacks[0].every", "often is not an integer", ""),
         (36, "callbacks[1].type", "is missing", ""),
     ]
@@ -86,7 +93,7 @@ def test_twenty_mistakes_are_twenty_problems_in_line_order(problems_of: Problems
 def test_a_key_written_twice_spoils_an_otherwise_right_file(write: Write, toys: None, train_file: str) -> None:
     document = load(write(f"{train_file}seed: 2\n"))
     last = train_file.count("\n") + 1
-    message = f"run.yaml:{last}: seed: key written twice, first at line 1 (1 there, 2 here). Allowed: one definition."
+    message = f"run.yaml:{last}: seed: {_twice(1, 1, last, 1, '1', '2')}. Allowed: one definition."
     errors = [str(problem) for problem in examine(document).problems if problem.severity is Severity.ERROR]
     assert errors == [message]
     assert examine(document).config is None
@@ -121,10 +128,28 @@ def test_a_repeated_section_with_a_body_of_its_own_is_warned_of(problems_of: Pro
     assert [p.what for p in warnings] == ["is not read: train_dataset is used"]
 
 
+def test_an_override_of_a_repeated_section_is_warned_of(problems_of: ProblemsOf, train_file: str) -> None:
+    found = problems_of(train_file, "train_dataset_task.dataset_config.seed=3")
+    assert [str(p) for p in found if p.path.startswith("train_dataset_task")] == [
+        "command line:--set: train_dataset_task.dataset_config: warning: is not read: train_dataset is used."
+    ]
+
+
 def test_warnings_and_notes_alone_do_not_stop_a_run(write: Write, toys: None, train_file: str) -> None:
     examined = examine(load(write(train_file.replace("seed: 1", "seed: '1'"))))
     assert examined.config is not None and examined.config.seed == 1
-    assert [str(p) for p in examined.problems] == ["run.yaml:1: seed: warning: the text '1' is taken as an integer."]
+    assert [str(p) for p in examined.problems] == [
+        "run.yaml:1: seed: warning: the text '1' is taken as an integer.",
+        "run.yaml:10: runner_config.batch_size: note: one step takes 4 rows, 64 tokens for each process (batch_size 4).",
+    ]
+
+
+def test_what_blocks_a_run_leaves_the_file_valid(write: Write, toys: None, train_file: str) -> None:
+    document = load(write(train_file), ["context.device_target=Ascend"])
+    assert decode(document).context.device_target == "Ascend"
+    with pytest.raises(ConfigError, match=r"device_target: blocks the run: Ascend is valid, but can't be run yet"):
+        decode(document, to_run=True)
+    assert decode(load(write(train_file)), to_run=True).context.device_target == "CPU"
 
 
 def test_components_of_no_installed_package_are_left_out_with_a_warning(
@@ -158,7 +183,7 @@ def test_mistakes_in_a_file_of_another_project_are_reported_together(write: Writ
     with pytest.raises(ConfigError) as caught:
         decode_as(File, load(write("name: a\nname: b\nport: 1\nserver:\n  prt: 1\n  port: 0\n")))
     assert str(caught.value).splitlines() == [
-        "run.yaml:2: name: key written twice, first at line 1 (a there, b here). Allowed: one definition.",
+        f"run.yaml:2: name: {_twice(1, 1, 2, 1, 'a', 'b')}. Allowed: one definition.",
         "run.yaml:3: port: unknown key. Allowed: server, name. Did you mean server.port?",
         "run.yaml:5: server.prt: unknown key. Allowed: port. Did you mean port?",
         "run.yaml:6: server.port: 0 is out of range. Allowed: from 1, up to 65535.",

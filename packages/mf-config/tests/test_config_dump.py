@@ -1,41 +1,16 @@
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+import pytest
 
-from mf_config.bind import Binding, bind_section
-from mf_config.components import components
 from mf_config.decode import decode
 from mf_config.document import load
-from mf_config.dump import to_plain, to_yaml
-from mf_config.sections.context import ContextSection
+from mf_config.dump import to_line, to_plain, to_yaml
+from mf_config.schema import ComponentOf, component, key
 from mf_config.sections.run import RunConfig
-from mf_config.sections.runner import LossScaleSection, RunnerSection, WrapperSection
-from mf_config.yaml_reader import read_text
 
 Write = Callable[..., str]
-
-WORDS = st.sampled_from(
-    ["None", "null", "~", "", "yes", "Off", "010", "1e-5", "1:30", "4_096", "3", "a: b", "# c", "x\ny"]
-)
-TEXTS = (WORDS | st.text(st.characters(codec="utf-8"))).filter(lambda text: text.isprintable() or text == "x\ny")
-POSITIVE = st.floats(min_value=0, exclude_min=True, allow_infinity=False)
-ANYTHING: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(allow_nan=False) | TEXTS,
-    lambda inner: st.lists(inner, max_size=3).map(tuple) | st.dictionaries(TEXTS, inner, max_size=3),
-    max_leaves=6,
-)
-
-
-def again(config: RunConfig) -> RunConfig:
-    """The configuration written and read back, every warning an error."""
-    binding = Binding()
-    section = bind_section(RunConfig, read_text(to_yaml(config), "run.yaml").root, "", binding)
-    assert [problem for problem in binding.problems if "has no effect" not in problem.what] == []
-    assert isinstance(section, RunConfig)
-    return section
 
 
 def decoded(write: Write, text: str) -> RunConfig:
@@ -66,30 +41,43 @@ def test_numbers_and_words_in_text_get_quotation_marks(write: Write, toys: None,
     assert "load_checkpoint: '1e-5'\n" in to_yaml(config)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_any_configuration_survives_a_round_trip(
-    write: Write, toys: None, train_file: str, data: st.DataObject
-) -> None:
-    draw = data.draw
-    scale = POSITIVE | st.builds(LossScaleSection, loss_scale_value=POSITIVE, scale_window=st.integers(1, 10**9))
-    family = components("model")["ToyConfig"]
-    config = decoded(write, train_file)
-    config = replace(
-        config,
-        seed=draw(st.integers(0, 2**63)),
-        output_dir=draw(TEXTS),
-        do_eval=draw(st.booleans()),
-        input_data=draw(st.none() | st.lists(TEXTS).map(tuple)),
-        context=ContextSection(mode=draw(st.sampled_from([0, 1, "GRAPH_MODE", "PYNATIVE_MODE"])), device_target="CPU"),
-        runner_config=RunnerSection(epochs=draw(st.integers(1, 10**9)), sink_size=draw(st.integers(-1, 10**6))),
-        runner_wrapper=WrapperSection(scale_sense=draw(scale), use_clip_grad=draw(st.booleans())),
-        model=replace(
-            config.model,
-            model_config=family(
-                rope=draw(st.none() | st.dictionaries(TEXTS, ANYTHING, max_size=4)),
-                eos_token_id=draw(st.integers(0) | st.lists(st.integers(0), min_size=1).map(tuple)),
-            ),
-        ),
-    )
-    assert again(config) == config
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [
+        (3, "3"),
+        (1e-5, "1.0e-05"),
+        (None, "null"),
+        ("1e-5", "'1e-5'"),
+        ("plain", "plain"),
+        ("two\nlines", '"two\\nlines"'),
+        (["a", 1], "[a, 1]"),
+        ([], "[]"),
+        ({}, "{}"),
+        ("a # b", "'a # b'"),
+    ],
+)
+def test_a_value_on_one_line(value: Any, line: str) -> None:
+    assert to_line(value) == line
+
+
+@component("shelf", "Shelf", "shelf")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shelf:
+    """Holds books."""
+
+    books: int = key("How many.", 3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """Holds shelves."""
+
+    shelf: Annotated[Any, ComponentOf("shelf", "wood")] | None = key("One shelf.", None)
+    shelves: tuple[Annotated[Any, ComponentOf("shelf", "wood")], ...] = key("Many.", ())
+
+
+def test_a_component_is_named_by_the_key_that_chooses_it() -> None:
+    assert to_plain(Room(shelf=Shelf(), shelves=(Shelf(books=1),))) == {
+        "shelf": {"wood": "Shelf", "books": 3},
+        "shelves": [{"wood": "Shelf", "books": 1}],
+    }

@@ -61,3 +61,14 @@ def test_below_the_section_wins_over_elsewhere() -> None:
 def test_an_unknown_component_has_no_keys(toys: None) -> None:
     root = read_text("model: {model_config: {type: Nobody}}\n", "run.yaml").root
     assert Elsewhere(File, root).find("seq_length", "model") == ""
+
+
+def test_a_component_is_known_by_its_own_chooser_or_by_what_is_meant_without_one(toys: None) -> None:
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Choosing:
+        first: Annotated[Any, ComponentOf("optimizer", "name")] | None = key("By name.", None)
+        second: Annotated[Any, ComponentOf("callback", otherwise="ToyPrinter")] | None = key("A printer.", None)
+
+    root = read_text("first: {name: ToySgd}\nsecond: {}\n", "run.yaml").root
+    assert Elsewhere(Choosing, root).find("momentum", "") == "first.momentum"
+    assert Elsewhere(Choosing, root).find("every", "") == "second.every"

@@ -40,11 +40,13 @@ def test_json_has_every_part() -> None:
     assert Problem(HERE, "seed", "is odd", "even", "2", Severity.WARNING).as_json() == {
         "file": "run.yaml",
         "line": 14,
+        "column": 0,
         "path": "seed",
         "what": "is odd",
         "allowed": "even",
         "suggestion": "2",
         "severity": "warning",
+        "rule": "",
     }
 
 

@@ -110,7 +110,10 @@ def test_a_leading_zero_is_refused_with_the_decimal(text: str, decimal: str) -> 
     assert refusal(parse_int, plain(text)) == expected
 
 
-@pytest.mark.parametrize("text", ["1:30", "1.5", "0x10", "0o10", "ten", "", "True", "1__0", "_1", "inf", "1e999"])
+@pytest.mark.parametrize(
+    "text",
+    ["1:30", "1.5", "0x10", "0o10", "0b1", "2024-01-01", "\u0661", "ten", "", "True", "1__0", "_1", "inf", "1e999"],
+)
 def test_no_integer(text: str) -> None:
     shown = text or "''"
     assert refusal(parse_int, plain(text)) == (f"{shown} is not an integer", "an integer", "")
@@ -175,6 +178,9 @@ def test_other_words_are_set(text: str) -> None:
         ("None", None),
         ("", None),
         ("1:30", "1:30"),
+        ("0x10", "0x10"),
+        ("2024-01-01", "2024-01-01"),
+        ("2001-12-14t21:59:43.10-05:00", "2001-12-14t21:59:43.10-05:00"),
     ],
 )
 def test_an_untyped_value_is_read_by_its_looks(text: str, value: object) -> None:

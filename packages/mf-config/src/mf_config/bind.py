@@ -10,8 +10,8 @@ from mf_config import scalars
 from mf_config.components import components
 from mf_config.describe import describe_range, describe_type
 from mf_config.nodes import Mapping, Node, Scalar, Sequence, describe_node, join_path
-from mf_config.problems import Location, Problem, Severity, name_values
-from mf_config.schema import TYPE_KEY, Key, declarations, tag_of
+from mf_config.problems import Location, Problem, Severity, errors_in, name_values
+from mf_config.schema import TYPE_KEY, ComponentOf, ComponentTag, Declaration, Key, declarations, tag_of
 from mf_config.suggest import nearest
 
 _PARSERS: dict[Any, Callable[[Scalar], scalars.Parsed]] = {
@@ -33,25 +33,56 @@ def _nowhere(name: str, path: str) -> str:
 
 
 @dataclass(slots=True)
+class Written:
+    """A key, or the section of a component in a list, that stands in the file.
+
+    Attributes:
+        location: where its value stands.
+        key: its declaration, None for an element of a list.
+        default: the value that it would have without the file.
+        value: what was read, `MISSING` where it can't be.
+        text: the value as the file has it, for messages.
+        component: what the section configures, None where it is not a component's.
+    """
+
+    location: Location
+    key: Key | None = None
+    default: Any = None
+    value: Any = MISSING
+    text: str = ""
+    component: ComponentTag | None = None
+
+
+@dataclass(slots=True)
 class Binding:
     """What binding a document has found so far.
 
     Attributes:
-        device_target: the device whose inert keys are reported.
         elsewhere: for the name of an unknown key and the path of its section, the dotted path of the key that was
             probably meant, or an empty string.
-        problems: every mistake, warning and note.
-        places: dotted key path to the place of its value, for the checks that come after binding.
+        problems: every mistake and every guess.
+        written: dotted path to what stands there, sections before their keys, for the checks that come after binding.
         repeats: path of each section that only repeats another one, to the path of that other.
         unchecked: paths of the sections whose components no installed package declares.
     """
 
-    device_target: str = ""
     elsewhere: Callable[[str, str], str] = _nowhere
     problems: list[Problem] = field(default_factory=list)
-    places: dict[str, Location] = field(default_factory=dict)
+    written: dict[str, Written] = field(default_factory=dict)
     repeats: dict[str, str] = field(default_factory=dict)
     unchecked: set[str] = field(default_factory=set)
+
+    @property
+    def places(self) -> dict[str, Location]:
+        """Dotted path to the place of its value."""
+        return {path: written.location for path, written in self.written.items()}
+
+    def adopt(self, attempt: "Binding") -> None:
+        """Take over what a successful attempt has found."""
+        self.problems += attempt.problems
+        self.written |= attempt.written
+        self.repeats |= attempt.repeats
+        self.unchecked |= attempt.unchecked
 
     def error(self, location: Location, path: str, what: str, allowed: str = "", suggestion: str = "") -> object:
         """Record a mistake; returns `MISSING`, the value that can't be read."""
@@ -63,7 +94,7 @@ class Binding:
         self.problems.append(Problem(location, path, what, severity=severity))
 
 
-def bind_section(cls: type, node: Node, path: str, binding: Binding) -> Any:
+def bind_section(cls: type, node: Node, path: str, binding: Binding, chooser: str = TYPE_KEY) -> Any:
     """Read a mapping into a section class.
 
     Args:
@@ -71,9 +102,10 @@ def bind_section(cls: type, node: Node, path: str, binding: Binding) -> Any:
         node: what stands in the file.
         path: dotted path of the section, empty for the file itself.
         binding: gathers problems and places.
+        chooser: the key that chose the class where it is a component's.
     Returns:
-        The section, or `MISSING` where one of its keys can't be read. An unknown key alone does not spoil it, so that
-        the checks after binding still see the rest.
+        The section. A key that can't be read has its default in it, so that the checks after binding still see the
+        rest; whether there are mistakes is in the binding. `MISSING` where a required key can't be read.
     """
     if isinstance(node, Scalar) and scalars.is_null(node):
         node = Mapping({}, {}, node.location)
@@ -81,69 +113,87 @@ def bind_section(cls: type, node: Node, path: str, binding: Binding) -> Any:
         return binding.error(node.location, path, f"{describe_node(node)} is not a section", _SECTION)
     values: dict[str, Any] = {}
     declared = declarations(cls)
-    implied = [TYPE_KEY] if tag_of(cls) else []
+    tag = tag_of(cls)
+    implied = [chooser] if tag else []
+    if tag and chooser in node.entries:
+        _check_choice(tag, node.entries[chooser], join_path(path, chooser), binding)
     for name, child in node.entries.items():
         here = join_path(path, name)
         if name in declared:
-            values[name] = _bind_field(declared[name].annotation, declared[name].key, child, here, binding)
+            values[name] = _bind_field(declared[name], child, here, binding)
         elif name not in implied:
             known = [*implied, *declared]
             suggestion = nearest(name, known) or binding.elsewhere(name, path)
             binding.error(node.key_locations[name], here, "unknown key", name_values(known), suggestion)
-            if suggestion in declared:
-                # A misspelt key is one mistake: the key that was meant is unread, not missing.
-                values.setdefault(suggestion, MISSING)
+            if suggestion in declared and suggestion not in node.entries:
+                # A misspelt key is one mistake: what was meant is not missing, and the section below it is checked.
+                meant = not isinstance(child, Scalar)
+                values[suggestion] = _bind_field(declared[suggestion], child, here, binding) if meant else MISSING
     for name, declaration in declared.items():
         if declaration.required and name not in values:
             allowed = describe_type(declaration.annotation)
             values[name] = binding.error(node.location, join_path(path, name), "is missing", allowed)
-    if any(value is MISSING for value in values.values()):
+    readable = {name: value for name, value in values.items() if value is not MISSING}
+    if any(declared[name].required for name in values.keys() - readable.keys()):
         return MISSING
-    section = cls(**values)
-    return MISSING if _has_conflicts(section, node, path, binding) else section
+    section = cls(**readable)
+    if len(readable) == len(values):
+        _find_conflicts(section, node, path, binding)
+    return section
 
 
-def _has_conflicts(section: Any, node: Mapping, path: str, binding: Binding) -> bool:
+def _check_choice(tag: ComponentTag, node: Node, path: str, binding: Binding) -> None:
+    """Make sure that a section of one component alone is not meant for another one."""
+    if not isinstance(node, Scalar) or node.text not in tag.names:
+        _not_allowed(tag.names, node, path, binding)
+
+
+def _find_conflicts(section: Any, node: Mapping, path: str, binding: Binding) -> None:
     """Ask a section that checks its own keys against each other (`problems()`) what it finds."""
-    if not hasattr(section, "problems"):
-        return False
-    found = list(section.problems())
-    for name, what, allowed in found:
+    for name, what, allowed in section.problems() if hasattr(section, "problems") else ():
         binding.error(node.key_locations.get(name, node.location), join_path(path, name), what, allowed)
-    return bool(found)
 
 
-def bind_component(kind: str, node: Node, path: str, binding: Binding) -> Any:
+def bind_component(asked: ComponentOf, node: Node, path: str, binding: Binding) -> Any:
     """Read the section of a component that its `type:` names.
 
+    Args:
+        asked: the kind of component, and the key that chooses one.
+        node: what stands in the file.
+        path: dotted path of the section.
+        binding: gathers problems and places.
     Returns:
-        The component's section, None with a warning where no installed package has components of this kind, or
-        `MISSING` where it has an error.
+        The component's section, as `bind_section` gives it; None with a warning where no installed package has
+        components of this kind; `MISSING` where none is chosen.
     """
     if not isinstance(node, Mapping):
         return binding.error(node.location, path, f"{describe_node(node)} is not a section", _SECTION)
-    known = components(kind)
+    known = components(asked.kind)
     if not known:
-        what = f"is not checked: no installed package declares any {kind}"
+        what = f"is not checked: no installed package declares any {asked.kind}"
         binding.remark(Severity.WARNING, node.location, path, what)
         binding.unchecked.add(path)
         return None
-    here = join_path(path, TYPE_KEY)
-    chosen = node.entries.get(TYPE_KEY)
+    here = join_path(path, asked.chooser)
+    chosen = node.entries.get(asked.chooser)
+    if chosen is None and asked.otherwise in known:
+        chosen = Scalar(asked.otherwise, False, node.location)
     if chosen is None:
         return binding.error(node.location, here, "is missing", name_values(known))
     if not isinstance(chosen, Scalar) or chosen.text not in known:
         suggestion = nearest(chosen.text, known) if isinstance(chosen, Scalar) else ""
-        what = f"no {kind} is named {describe_node(chosen)}"
+        what = f"no {asked.kind} is named {describe_node(chosen)}"
         return binding.error(chosen.location, here, what, name_values(known), suggestion)
-    return bind_section(known[chosen.text], node, path, binding)
+    entry = binding.written.setdefault(path, Written(node.location))
+    entry.component, entry.text = tag_of(known[chosen.text]), chosen.text
+    return bind_section(known[chosen.text], node, path, binding, asked.chooser)
 
 
 def bind_value(annotation: Any, node: Node, path: str, binding: Binding) -> Any:
     """Read one value by the type of its field; `MISSING` where it can't be read."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return bind_component(arguments[1].kind, node, path, binding)
+        return bind_component(arguments[1], node, path, binding)
     if origin in (Union, UnionType):
         return _bind_union(arguments, node, path, binding)
     if origin is Literal:
@@ -157,17 +207,16 @@ def bind_value(annotation: Any, node: Node, path: str, binding: Binding) -> Any:
     return _bind_scalar(annotation, node, path, binding)
 
 
-def _bind_field(annotation: Any, declared: Key, node: Node, path: str, binding: Binding) -> Any:
-    binding.places[path] = node.location
-    reason = declared.inert or declared.inert_on.get(binding.device_target, "")
-    if reason:
-        binding.remark(Severity.NOTE, node.location, path, f"has no effect: {reason}")
-    if declared.alias_suffix:
+def _bind_field(declared: Declaration, node: Node, path: str, binding: Binding) -> Any:
+    entry = Written(node.location, declared.key, declared.default, text=describe_node(node))
+    binding.written[path] = entry
+    if declared.key.alias_suffix:
         # The body of a repeated section is not read: remember which section counts instead.
-        binding.repeats[path] = path.removesuffix(declared.alias_suffix)
+        binding.repeats[path] = path.removesuffix(declared.key.alias_suffix)
         return None
-    value = bind_value(annotation, node, path, binding)
-    return value if value is MISSING else _check_limits(declared, value, node, path, binding)
+    value = bind_value(declared.annotation, node, path, binding)
+    entry.value = value if value is MISSING else _check_limits(declared.key, value, node, path, binding)
+    return entry.value
 
 
 def _bind_scalar(annotation: Any, node: Node, path: str, binding: Binding) -> Any:
@@ -191,13 +240,10 @@ def _bind_union(arguments: tuple[Any, ...], node: Node, path: str, binding: Bind
     choices = [choice for choice in arguments if choice is not NoneType]
     fitting = [choice for choice in choices if _fits(choice, node)] or choices
     for choice in fitting[:-1]:
-        attempt = Binding(binding.device_target, binding.elsewhere)
+        attempt = Binding(binding.elsewhere)
         value = bind_value(choice, node, path, attempt)
-        if value is not MISSING:
-            binding.problems += attempt.problems
-            binding.places |= attempt.places
-            binding.repeats |= attempt.repeats
-            binding.unchecked |= attempt.unchecked
+        if not errors_in(attempt.problems):
+            binding.adopt(attempt)
             return value
     return bind_value(fitting[-1], node, path, binding)
 

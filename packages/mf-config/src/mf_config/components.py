@@ -10,18 +10,28 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoints, entry_points
 from types import MappingProxyType, ModuleType
+from typing import Any, get_args
 
-from mf_config.schema import tag_of
+from mf_config.schema import TYPE_KEY, ComponentOf, tag_of
 
 GROUP = "mf.components"
 
 
 @cache
+def announced() -> EntryPoints:
+    """The folders of components that installed packages announce.
+
+    They are looked up once: looking takes about ten milliseconds, because every distribution's metadata is read.
+    """
+    return entry_points(group=GROUP)
+
+
+@cache
 def kinds() -> tuple[str, ...]:
     """The kinds for which any installed package has components, sorted."""
-    return tuple(sorted({point.name for point in entry_points(group=GROUP)}))
+    return tuple(sorted({point.name for point in announced()}))
 
 
 @cache
@@ -36,7 +46,7 @@ def components(kind: str) -> Mapping[str, type]:
         ValueError: two packages claim the same name.
     """
     found: dict[str, type] = {}
-    for point in entry_points(group=GROUP, name=kind):
+    for point in announced().select(name=kind):
         for module in _modules_of(point.value):
             for cls in vars(module).values():
                 tag = tag_of(cls) if isinstance(cls, type) else None
@@ -54,6 +64,14 @@ def type_name(section: object) -> str:
     if tag is None:
         raise TypeError(f"{type(section).__name__} is not a component")
     return tag.names[0]
+
+
+def chooser_in(annotation: Any) -> str:
+    """The key that chooses the component that a field of this type holds; `type` where it holds none."""
+    if isinstance(annotation, ComponentOf):
+        return annotation.chooser
+    choosers = (chooser_in(part) for part in get_args(annotation))
+    return next((chooser for chooser in choosers if chooser != TYPE_KEY), TYPE_KEY)
 
 
 def _modules_of(package: str) -> list[ModuleType]:

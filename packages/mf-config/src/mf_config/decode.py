@@ -1,14 +1,15 @@
 """From a document to a `RunConfig`, or to everything that is wrong with it."""
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mf_config import rules
 from mf_config.bind import MISSING, Binding, bind_section
+from mf_config.document import COMMAND_LINE
+from mf_config.effects import Use, report_effects
 from mf_config.elsewhere import Elsewhere
-from mf_config.nodes import Document, Mapping, Scalar
-from mf_config.problems import ConfigError, Problem, Severity, errors_in, in_line_order
-from mf_config.sections.context import ContextSection
+from mf_config.nodes import Document, Mapping, Node, Scalar
+from mf_config.problems import ConfigError, Location, Problem, Severity, blockers_in, errors_in, in_line_order
 from mf_config.sections.run import RunConfig
 
 _Section = TypeVar("_Section")
@@ -28,7 +29,7 @@ class Examined:
 
 
 def examine(document: Document) -> Examined:
-    """Decode a document and report every error, warning and note at once.
+    """Decode a document and report every error, blocker, warning and note at once.
 
     Args:
         document: what `mf_config.load` gave.
@@ -36,24 +37,30 @@ def examine(document: Document) -> Examined:
         The configuration where there is no error, and all problems.
     """
     config, binding = _bind(RunConfig, document)
-    problems = [*document.problems, *binding.problems, *_unread_copies(binding)]
+    use = Use(_written(document, "run_mode"), _written(document, "context.device_target"))
+    problems = [*document.problems, *binding.problems, *_unread_copies(document, binding)]
+    problems += report_effects(binding.written, use)
     if config is not None:
-        checked = rules.Checked(config, binding.places, frozenset(binding.unchecked), document.file)
-        problems += [problem for rule in rules.RULES for problem in rule(checked)]
+        unread = frozenset(problem.path for problem in errors_in(problems))
+        checked = rules.Checked(config, binding.places, frozenset(binding.unchecked), unread, document.file)
+        problems += [problem for rule in rules.RULES for problem in rule.problems(checked)]
     valid = None if errors_in(problems) else config
     return Examined(valid, tuple(in_line_order(problems)))
 
 
-def decode(document: Document) -> RunConfig:
+def decode(document: Document, *, to_run: bool = False) -> RunConfig:
     """Decode a document.
 
+    Args:
+        document: what `mf_config.load` gave.
+        to_run: refuse also what is valid but keeps a run from starting.
     Returns:
         The configuration.
     Raises:
-        ConfigError: with every problem of the document where at least one is an error.
+        ConfigError: with every problem of the document where at least one is an error (or, with `to_run`, a blocker).
     """
     examined = examine(document)
-    if examined.config is None:
+    if examined.config is None or (to_run and blockers_in(examined.problems)):
         raise ConfigError(examined.problems)
     return examined.config
 
@@ -76,22 +83,36 @@ def decode_as(cls: type[_Section], document: Document) -> _Section:
 
 def _bind(cls: type[_Section], document: Document) -> tuple[_Section | None, Binding]:
     """The document as a section, None where a key can't be read, and what was found on the way."""
-    binding = Binding(_device_target(document), Elsewhere(cls, document.root).find)
+    binding = Binding(Elsewhere(cls, document.root).find)
     section = bind_section(cls, document.root, "", binding)
     return None if section is MISSING else section, binding
 
 
-def _unread_copies(binding: Binding) -> list[Problem]:
+def _unread_copies(document: Document, binding: Binding) -> list[Problem]:
     """Warn of a section that should repeat another one by an alias but has a body of its own: it is not read."""
-    return [
-        Problem(binding.places[path], path, f"is not read: {section} is used", severity=Severity.WARNING)
-        for path, section in binding.repeats.items()
-        if binding.places[path] != binding.places.get(section)
-    ]
+    places = binding.places
+    problems = []
+    for path, section in binding.repeats.items():
+        place = _overridden(document, path) or places[path]
+        if place != places.get(section):
+            problems.append(Problem(place, path, f"is not read: {section} is used", severity=Severity.WARNING))
+    return problems
 
 
-def _device_target(document: Document) -> str:
-    """The device as written: it decides which keys are reported as inert while the rest is read."""
-    context = document.root.entries.get("context")
-    written = context.entries.get("device_target") if isinstance(context, Mapping) else None
-    return written.text if isinstance(written, Scalar) else ContextSection().device_target
+def _overridden(document: Document, path: str) -> Location | None:
+    """The place of a key directly in a section that comes from the command line, None where all are from files."""
+    node: Node | None = document.root
+    for name in path.split("."):
+        node = node.entries.get(name) if isinstance(node, Mapping) else None
+    places = node.key_locations.values() if isinstance(node, Mapping) else ()
+    return next((place for place in places if place.file == COMMAND_LINE.file), None)
+
+
+def _written(document: Document, path: str) -> str:
+    """A value as the file has it, else its default: it decides what is reported while the rest may be unreadable."""
+    node: Node | None = document.root
+    value: Any = RunConfig()
+    for name in path.split("."):
+        node = node.entries.get(name) if isinstance(node, Mapping) else None
+        value = getattr(value, name)
+    return node.text if isinstance(node, Scalar) else str(value)

@@ -1,15 +1,17 @@
 """A decoded configuration back to YAML, every default written out: the `config.resolved.yaml` of a run."""
 
 import dataclasses
-from typing import Any
+import math
+from types import NoneType
+from typing import Any, get_args
 
 import yaml
 
-from mf_config.components import type_name
+from mf_config.components import chooser_in, type_name
 from mf_config.nodes import Scalar
 from mf_config.problems import Location
 from mf_config.scalars import parse_untyped
-from mf_config.schema import TYPE_KEY, declarations, tag_of
+from mf_config.schema import TYPE_KEY, Declaration, declarations, tag_of
 from mf_config.sections.run import RunConfig
 
 
@@ -19,19 +21,45 @@ def to_yaml(config: RunConfig) -> str:
     return text
 
 
-def to_plain(section: Any) -> Any:
-    """A section (or any value inside one) as dicts, lists and scalars."""
-    if dataclasses.is_dataclass(section) and not isinstance(section, type):
-        plain = {TYPE_KEY: type_name(section)} if tag_of(type(section)) else {}
-        for name, declared in declarations(type(section)).items():
-            if not declared.key.alias_suffix:
-                plain[name] = to_plain(getattr(section, name))
+def to_plain(value: Any, chooser: str = TYPE_KEY) -> Any:
+    """A section (or any value inside one) as dicts, lists and scalars.
+
+    Args:
+        value: a section, a list of them, or a value of a key.
+        chooser: the key that says which component a section configures.
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        plain = {chooser: type_name(value)} if tag_of(type(value)) else {}
+        for name, declared in declarations(type(value)).items():
+            item = getattr(value, name)
+            if can_be_written(declared, item):
+                plain[name] = to_plain(item, chooser_in(declared.annotation))
         return plain
-    if isinstance(section, tuple):
-        return [to_plain(item) for item in section]
-    if isinstance(section, dict):
-        return {name: to_plain(value) for name, value in section.items()}
-    return section
+    if isinstance(value, tuple):
+        return [to_plain(item, chooser) for item in value]
+    if isinstance(value, dict):
+        return {name: to_plain(item, chooser) for name, item in value.items()}
+    return value
+
+
+def can_be_written(declared: Declaration, value: Any) -> bool:
+    """Whether a key with this value stands in a dump: not where it repeats another, or is unset by being left out."""
+    takes_none = declared.annotation is Any or NoneType in get_args(declared.annotation)
+    return not declared.key.alias_suffix and (value is not None or takes_none)
+
+
+def to_line(value: Any) -> str:
+    """A scalar, or a list of scalars, as YAML on one line."""
+    text = _line(value, None)
+    # Only quotation marks of the double kind keep a text of several lines on one.
+    return text if "\n" not in text else _line(value, '"')
+
+
+def _line(value: Any, style: str | None) -> str:
+    text: str = yaml.dump(
+        value, Dumper=_Dumper, allow_unicode=True, width=math.inf, default_flow_style=True, default_style=style
+    )
+    return text.removesuffix("\n").removesuffix("\n...")
 
 
 class _Dumper(yaml.SafeDumper):

@@ -2,13 +2,13 @@
 
 import dataclasses
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from mf_config.components import components
 from mf_config.nodes import Mapping, Node, Scalar, Sequence, join_path
-from mf_config.schema import TYPE_KEY, declarations
+from mf_config.schema import ComponentOf, declarations
 
 
 class Elsewhere:
@@ -45,18 +45,35 @@ class Elsewhere:
 def _walk(cls: type, node: Node | None, path: str) -> Iterator[str]:
     """The paths of all keys of a section and of those below it."""
     entries = node.entries if isinstance(node, Mapping) else {}
-    for name, declared in declarations(cls).items():
+    for name, annotation in _keys(cls):
         here = join_path(path, name)
         yield here
-        if not declared.key.alias_suffix:
-            yield from _walk_value(declared.annotation, entries.get(name), here)
+        if annotation is not None:
+            yield from _walk_value(annotation, entries.get(name), here)
+
+
+@cache
+def _keys(cls: type) -> tuple[tuple[str, Any], ...]:
+    """The keys of a section, each with its type where it may hold sections that are read, else with None."""
+    return tuple(
+        (name, declared.annotation if not declared.key.alias_suffix and _holds_sections(declared.annotation) else None)
+        for name, declared in declarations(cls).items()
+    )
+
+
+def _holds_sections(annotation: Any) -> bool:
+    if isinstance(annotation, ComponentOf) or dataclasses.is_dataclass(annotation):
+        return True
+    return any(_holds_sections(part) for part in get_args(annotation))
 
 
 def _walk_value(annotation: Any, node: Node | None, path: str) -> Iterator[str]:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        chosen = node.entries.get(TYPE_KEY) if isinstance(node, Mapping) else None
-        cls = components(arguments[1].kind).get(chosen.text) if isinstance(chosen, Scalar) else None
+        asked = arguments[1]
+        chosen = node.entries.get(asked.chooser) if isinstance(node, Mapping) else None
+        name = chosen.text if isinstance(chosen, Scalar) else asked.otherwise
+        cls = components(asked.kind).get(name)
         if cls is not None:
             yield from _walk(cls, node, path)
     elif origin in (Union, UnionType):

@@ -15,7 +15,7 @@ class Scalar:
     Attributes:
         text: the characters, without quotation marks.
         quoted: whether quotation marks (or a block style) made it text on purpose.
-        location: where it stands.
+        location: where it stands; the place of its key where nothing is written.
     """
 
     text: str
@@ -77,6 +77,29 @@ def describe_node(node: Node) -> str:
     return f"'{text}'" if node.quoted or not text else text
 
 
+def describe_place(location: Location) -> str:
+    """Where something stands in a file that the message names already, or on the command line."""
+    return f"line {location.line}, column {location.column}" if location.line else location.file
+
+
+def same_value(left: Node, right: Node) -> bool:
+    """Whether two nodes were written alike; the order of keys doesn't count."""
+    if left is right:
+        return True
+    if isinstance(left, Scalar) and isinstance(right, Scalar):
+        return (left.text, left.quoted) == (right.text, right.quoted)
+    if isinstance(left, Sequence) and isinstance(right, Sequence):
+        pairs = zip(left.items, right.items, strict=False)
+        return len(left.items) == len(right.items) and all(same_value(one, other) for one, other in pairs)
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        names = left.entries.keys()
+        return names == right.entries.keys() and all(
+            same_value(left.entries[name], right.entries[name]) for name in names
+        )
+    return False
+
+
 def join_path(path: str, name: str) -> str:
     """The dotted path of a key inside the section at `path`, which is empty for the file itself."""
-    return f"{path}.{name}" if path else name
+    shown = name if name.isprintable() else repr(name)
+    return f"{path}.{shown}" if path else shown

@@ -9,19 +9,36 @@ _MOST_ALLOWED = 12
 
 
 class Severity(Enum):
-    """An error stops the run, a warning says what was guessed, a note what has no effect."""
+    """How much a problem matters.
+
+    An error makes the file invalid. A blocker leaves it valid, but a run can't start: something is still to be filled
+    in, or this version can't do what is asked. A warning says what was guessed, a note what has no effect.
+    """
 
     ERROR = "error"
+    BLOCKER = "blocks the run"
     WARNING = "warning"
     NOTE = "note"
+
+    @property
+    def noun(self) -> str:
+        """The word that counts problems of this severity."""
+        return self.name.lower()
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Location:
-    """Where a value was written: a file (or `command line`) and its line, counted from 1; line 0 has no line."""
+    """Where a value was written.
+
+    Attributes:
+        file: a file, or what stands for the command line.
+        line: counted from 1; 0 where there is no line.
+        column: counted from 1; 0 where it is not known. Messages that speak of two places on one line name it.
+    """
 
     file: str
     line: int
+    column: int = 0
 
     def __str__(self) -> str:
         """`file:line`, or the file alone where there is no line."""
@@ -38,7 +55,8 @@ class Problem:
         what: what is wrong, with the value found.
         allowed: what would be right, without the word "Allowed"; empty where there is nothing to say.
         suggestion: the nearest valid spelling; empty where nothing is near.
-        severity: error, warning or note.
+        severity: error, blocker, warning or note.
+        rule: id of the rule that found it; empty where a single key is wrong.
     """
 
     location: Location
@@ -47,6 +65,7 @@ class Problem:
     allowed: str = ""
     suggestion: str = ""
     severity: Severity = Severity.ERROR
+    rule: str = ""
 
     def __str__(self) -> str:
         """`file:line: key.path: what is wrong. Allowed: … Did you mean …?`."""
@@ -67,11 +86,13 @@ class Problem:
         return {
             "file": self.location.file,
             "line": self.location.line,
+            "column": self.location.column,
             "path": self.path,
             "what": self.what,
             "allowed": self.allowed,
             "suggestion": self.suggestion,
-            "severity": self.severity.value,
+            "severity": self.severity.noun,
+            "rule": self.rule,
         }
 
 
@@ -95,14 +116,19 @@ def in_line_order(problems: Iterable[Problem]) -> list[Problem]:
 
 
 def errors_in(problems: Iterable[Problem]) -> list[Problem]:
-    """Only the problems that stop a run."""
+    """Only the problems that make a file invalid."""
     return [problem for problem in problems if problem.severity is Severity.ERROR]
+
+
+def blockers_in(problems: Iterable[Problem]) -> list[Problem]:
+    """Only the problems that keep a valid file from being run."""
+    return [problem for problem in problems if problem.severity is Severity.BLOCKER]
 
 
 def summarize(problems: Sequence[Problem]) -> str:
     """How many problems of each severity there are, and in which files: `3 errors, 1 warning in run.yaml`."""
     counts = {severity: sum(problem.severity is severity for problem in problems) for severity in Severity}
-    texts = [f"{count} {severity.value}{'s' if count > 1 else ''}" for severity, count in counts.items() if count]
+    texts = [f"{count} {severity.noun}{'s' if count > 1 else ''}" for severity, count in counts.items() if count]
     return f"{', '.join(texts) or 'no problems'} in {name_values(sorted({p.location.file for p in problems}))}"
 
 

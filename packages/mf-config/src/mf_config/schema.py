@@ -39,8 +39,17 @@ class Key:
         maximum: largest number that is allowed.
         above: a number that the value must exceed.
         modes: the run modes that read it; empty means those of its section.
+        unit: what a number counts, for example `steps` or `GB`.
+        mindspore: the setting of MindSpore that the key sets, for example `set_context(max_call_depth)`.
+        needs: the switch, off by default, that must be on for the key to count: a dotted path, or the plain name of a
+            key of the same section, for example `profile`.
+        needs_in: the run modes that ask for the switch; all where empty.
         inert: why the key has no effect anywhere; empty where it has one.
         inert_on: device target to the reason why the key has no effect there.
+        pending: what this version can't do yet, so that a value outside `runs` is valid but blocks the run. Empty
+            where every value can be run.
+        runs: the values that a pending key runs with; the default alone where empty.
+        deprecated: since when, and what to write instead; empty where the key is current.
         alias_suffix: for a key that repeats another section by an alias (`*anchor`): what to take off its path to
             get that section's path. Its body is not read again.
     """
@@ -51,8 +60,15 @@ class Key:
     maximum: float | None = None
     above: float | None = None
     modes: tuple[str, ...] = ()
+    unit: str = ""
+    mindspore: str = ""
+    needs: str = ""
+    needs_in: tuple[str, ...] = ()
     inert: str = ""
     inert_on: Mapping[str, str] = field(default_factory=dict)
+    pending: str = ""
+    runs: tuple[Any, ...] = ()
+    deprecated: str = ""
     alias_suffix: str = ""
 
 
@@ -61,17 +77,33 @@ class ComponentOf:
     """Annotation of a field whose section is chosen by `type:` among the components of `kind`.
 
     Write `optimizer: Annotated[Any, ComponentOf("optimizer")]`.
+
+    Attributes:
+        kind: what is chosen.
+        chooser: the key that says which one, where it is not `type` (`pet_type`).
+        otherwise: the component of a section that names none; empty where it must name one.
     """
 
     kind: str
+    chooser: str = TYPE_KEY
+    otherwise: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentTag:
-    """Kind and accepted `type:` names of a component; the first name is the canonical one."""
+    """Kind and accepted `type:` names of a component; the first name is the canonical one.
+
+    Attributes:
+        kind: what is chosen.
+        names: the accepted names.
+        pending: why this version can check a section of this component but not run it; empty where it can.
+        inert: why the component has no effect; empty where it has one.
+    """
 
     kind: str
     names: tuple[str, ...]
+    pending: str = ""
+    inert: str = ""
 
 
 def key(doc: str, default: Any = REQUIRED, **details: Any) -> Any:
@@ -131,12 +163,14 @@ def declarations(cls: type) -> Mapping[str, Declaration]:
     )
 
 
-def component(kind: str, *names: str) -> Callable[[_Class], _Class]:
+def component(kind: str, *names: str, pending: str = "", inert: str = "") -> Callable[[_Class], _Class]:
     """Make a frozen dataclass the section of a component.
 
     Args:
         kind: what is chosen, for example `optimizer`.
         *names: accepted values of `type:`; the first is canonical, the others are spellings found in real files.
+        pending: why a section is checked but can't be run by this version; it then blocks the runs that would use it.
+        inert: why a section has no effect; it is checked, and reported as such.
     Returns:
         A class decorator that leaves the class as it is but for its tag.
     """
@@ -144,7 +178,7 @@ def component(kind: str, *names: str) -> Callable[[_Class], _Class]:
     def tag(cls: _Class) -> _Class:
         if not dataclasses.is_dataclass(cls):
             raise TypeError(f"{cls.__name__} must be a dataclass before it becomes a component")
-        setattr(cls, _COMPONENT, ComponentTag(kind, names))
+        setattr(cls, _COMPONENT, ComponentTag(kind, names, pending, inert))
         return cls
 
     return tag

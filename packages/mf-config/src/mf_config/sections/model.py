@@ -17,5 +17,5 @@ class ArchSection:
 class ModelSection:
     """A model family with its sizes."""
 
-    arch: ArchSection = key("The network that is built.")
-    model_config: Annotated[Any, ComponentOf("model")] = key("Family and sizes, chosen by type.")
+    arch: ArchSection | None = key("The network that is built; the family's first where not given.", None)
+    model_config: Annotated[Any, ComponentOf("model")] = key("Family and sizes, chosen by type.", None)

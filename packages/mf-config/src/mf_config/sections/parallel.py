@@ -1,8 +1,135 @@
-"""`parallel_config`: how a job is spread over devices."""
+"""`parallel` and `parallel_config`: how a job is spread over devices."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from mf_config.schema import key
+
+_DATA_PARALLEL_ONLY = "only data parallelism is executed"
+_SAME_RESULT = "every rank holds the whole optimizer state; the result is the same"
+_NO_SEARCH = "the layout is the one that the file gives"
+_STRATEGY_FILES = "the layout of a checkpoint is in its layout.json"
+_MODES = ("DATA_PARALLEL", "SEMI_AUTO_PARALLEL", "AUTO_PARALLEL", "HYBRID_PARALLEL", "STAND_ALONE")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimizerShardingSection:
+    """`parallel_optimizer_config`: what of the optimizer is divided among data-parallel ranks."""
+
+    gradient_accumulation_shard: bool = key("Divide the added up gradients too.", False)
+    parallel_optimizer_threshold: int = key("Parameters smaller than this stay whole.", 64, minimum=0, unit="KB")
+    optimizer_weight_shard_size: int = key(
+        "Ranks that share one copy of the state; -1 for all data-parallel ranks.", -1, minimum=-1
+    )
+
+    def problems(self) -> Iterator[tuple[str, str, str]]:
+        """What is wrong: key name, what, what is allowed."""
+        if self.optimizer_weight_shard_size == 0:
+            yield "optimizer_weight_shard_size", "0 is out of range", "-1, or from 1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrategyFileSection:
+    """`strategy_ckpt_config`: MindSpore's file of parameter layouts."""
+
+    save_file: str = key("Where it is written.", "./ckpt_strategy.ckpt")
+    load_file: str | None = key("Where a layout is read from.", None)
+    only_trainable_params: bool = key("Leave the layouts of frozen parameters out.", True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineSection:
+    """`pipeline_config`: the order in which a pipeline works."""
+
+    pipeline_interleave: bool = key("Give each stage several parts of the network.", False)
+    pipeline_scheduler: Literal["1f1b", "gpipe", "seqpipe", "seqvpp", "seqsmartvpp", "zero_bubble_v"] = key(
+        "The order of forward and backward passes.", "1f1b"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParallelSection:
+    """What is handed to MindSpore's automatic parallelism."""
+
+    parallel_mode: Literal[
+        0,
+        1,
+        2,
+        3,
+        "DATA_PARALLEL",
+        "SEMI_AUTO_PARALLEL",
+        "AUTO_PARALLEL",
+        "HYBRID_PARALLEL",
+        "STAND_ALONE",
+        "data_parallel",
+        "semi_auto_parallel",
+        "auto_parallel",
+        "hybrid_parallel",
+        "stand_alone",
+    ] = key(
+        "Who divides the work: 0 or DATA_PARALLEL rows only, 1 or SEMI_AUTO_PARALLEL the degrees of parallel_config, "
+        "2 or AUTO_PARALLEL a search, 3 or HYBRID_PARALLEL the program itself.",
+        1,
+        inert_on={"CPU": "the degrees of parallel_config are executed by mf itself"},
+        mindspore="set_auto_parallel_context(parallel_mode)",
+    )
+    gradients_mean: bool = key(
+        "Average gradients over ranks instead of adding them.", True, inert="gradients are averaged over all tokens"
+    )
+    enable_alltoall: bool = key(
+        "Allow AllToAll in place of AllGather and Split.", False, inert="the collectives are chosen by the layout"
+    )
+    full_batch: bool = key(
+        "Every rank reads the whole global batch; else its own rows.", True, inert="every rank reads its own rows"
+    )
+    dataset_strategy: str | tuple[tuple[int, ...], ...] = key(
+        "How rows are divided, full_batch or data_parallel.", "data_parallel", inert="every rank reads its own rows"
+    )
+    search_mode: Literal["sharding_propagation", "recursive_programming", "dynamic_programming"] = key(
+        "How AUTO_PARALLEL looks for a layout.", "recursive_programming", inert=_NO_SEARCH
+    )
+    auto_pipeline: bool = key("Let the search choose the number of stages.", False, inert=_NO_SEARCH)
+    enable_parallel_optimizer: bool = key(
+        "Divide optimizer state and updates among data-parallel ranks.", False, inert=_SAME_RESULT
+    )
+    parallel_optimizer_config: OptimizerShardingSection = key(
+        "What of the optimizer is divided.", OptimizerShardingSection(), inert=_SAME_RESULT
+    )
+    pipeline_config: PipelineSection = key(
+        "The order in which a pipeline works.", PipelineSection(), inert="there is one pipeline stage"
+    )
+    strategy_ckpt_save_file: str = key(
+        "Where the layout of the parameters is written.", "./ckpt_strategy.ckpt", inert=_STRATEGY_FILES
+    )
+    strategy_ckpt_load_file: str | None = key("Where a layout is read from.", None, inert=_STRATEGY_FILES)
+    strategy_ckpt_config: StrategyFileSection = key(
+        "MindSpore's file of parameter layouts.", StrategyFileSection(), inert=_STRATEGY_FILES
+    )
+    loss_repeated_mean: bool = key(
+        "Average losses that ranks compute twice.", True, inert="the loss is a mean over tokens, each counted once"
+    )
+    device_num: int | None = key(
+        "Devices of the job; as many as the launcher starts where not given.",
+        None,
+        minimum=1,
+        inert="the launcher knows how many processes it starts",
+    )
+    pipeline_stages: int = key("Pipeline stages.", 1, minimum=1, inert="parallel_config.pipeline_stage counts")
+    parameter_broadcast: bool = key(
+        "Send rank 0's first weights to the others.", False, inert="all ranks draw the same first weights"
+    )
+    communi_parallel_mode: Literal["all_group_parallel", "no_group_parallel", "same_server_group_parallel"] = key(
+        "Which groups communicate at the same time.", "all_group_parallel", inert="the device's library decides"
+    )
+    comm_fusion: dict[str, Any] | None = key(
+        "Sizes of merged collectives.", None, inert="small gradients are merged by mf itself"
+    )
+
+    @property
+    def mode(self) -> str:
+        """The parallel mode by its upper-case name."""
+        return _MODES[self.parallel_mode] if isinstance(self.parallel_mode, int) else self.parallel_mode.upper()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,3 +141,52 @@ class ParallelDegrees:
         1,
         minimum=1,
     )
+    model_parallel: int = key(
+        "Ranks among which the matrices of a layer are divided.", 1, minimum=1, pending=_DATA_PARALLEL_ONLY
+    )
+    context_parallel: int = key("Ranks among which a sequence is divided.", 1, minimum=1, pending=_DATA_PARALLEL_ONLY)
+    context_parallel_algo: Literal["colossalai_cp", "ulysses_cp", "hybird_cp", "hybrid_cp"] = key(
+        "How divided sequences meet in attention: keys gathered (colossalai_cp), heads exchanged (ulysses_cp), both.",
+        "colossalai_cp",
+        inert="sequences are not divided",
+    )
+    ulysses_degree_in_cp: int = key(
+        "Ranks of hybrid_cp that exchange heads.", 1, minimum=1, inert="sequences are not divided"
+    )
+    expert_parallel: int = key(
+        "Ranks among which the experts of a layer are divided.", 1, minimum=1, pending=_DATA_PARALLEL_ONLY
+    )
+    pipeline_stage: int = key("Ranks among which the layers are divided.", 1, minimum=1, pending=_DATA_PARALLEL_ONLY)
+    micro_batch_num: int = key(
+        "Parts of a batch that follow each other through the pipeline.",
+        1,
+        minimum=1,
+        inert="there is one pipeline stage",
+    )
+    seq_split_num: int = key("Parts of a sequence in a seqpipe pipeline.", 1, minimum=1, inert="there is no pipeline")
+    use_seq_parallel: bool = key(
+        "Divide norms and residuals along the sequence among the ranks of model_parallel.",
+        False,
+        inert="nothing is divided among ranks of model_parallel",
+    )
+    gradient_aggregation_group: int = key(
+        "Groups in which the gradients of layers are sent together.",
+        4,
+        minimum=1,
+        inert="gradients are sent in buckets of one size",
+    )
+    vocab_emb_dp: bool = key(
+        "Keep the embedding whole on every rank instead of dividing its rows by model_parallel.",
+        True,
+        inert="the embedding is whole while model_parallel is 1",
+    )
+    optimizer_shard: bool | None = key(
+        "Divide the optimizer state.", None, inert=_SAME_RESULT, deprecated="since 0.7: enable_parallel_optimizer"
+    )
+    mem_coeff: float = key(
+        "How much the search for a layout cares for memory: small favours data parallelism.",
+        0.1,
+        above=0,
+        inert=_NO_SEARCH,
+    )
+    auto_parallel: bool = key("Whether a layout is searched for.", False, inert=_NO_SEARCH)

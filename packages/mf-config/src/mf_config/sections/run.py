@@ -5,52 +5,125 @@ from typing import Annotated, Any, Literal
 
 from mf_config.schema import EVAL_MODES, PREDICT_MODES, TRAIN_MODES, ComponentOf, key
 from mf_config.sections.context import ContextSection
-from mf_config.sections.dataset import DatasetSection, ProcessorSection
+from mf_config.sections.dataset import DatasetSection
+from mf_config.sections.memory import RecomputeSection, SwapSection
 from mf_config.sections.model import ModelSection
-from mf_config.sections.parallel import ParallelDegrees
+from mf_config.sections.moe import MoeSection
+from mf_config.sections.observation import MonitorSection, TensorboardSection
+from mf_config.sections.parallel import ParallelDegrees, ParallelSection
 from mf_config.sections.runner import RunnerSection, WrapperSection
 
 _ANY_LAYOUT = "a checkpoint of any layout is cut for the present one while it is read"
+_STEP_FOUND = "resume_training finds the step in the checkpoint"
+_PREPARED = "rows are prepared before the first step and read from memory"
+_KEPT = "activations are kept; the result is the same"
+_NO_PROFILE = "nothing is profiled yet"
+_LAYER_RATES = "all layers of a language model share one rate"
+_VISION = "language models never read it"
+_SAME_BITS = "runs on CPU give the same bits always"
+_ON_THE_COMMAND_LINE = "mf-infer generate has an option for it"
+_TRAIN_EVAL = TRAIN_MODES + EVAL_MODES
+_EVAL_PREDICT = EVAL_MODES + PREDICT_MODES
+_IN_EVALUATIONS: dict[str, Any] = {"modes": _TRAIN_EVAL, "needs": "do_eval", "needs_in": TRAIN_MODES}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InferSection:
+    """`infer`: graph files of a back end that is no more."""
+
+    prefill_model_path: str = key("Graph of the prompt.", "")
+    increment_model_path: str = key("Graph of one more token.", "")
+    infer_seq_length: int = key("Tokens of a sequence.", 1024, minimum=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfig:
     """A decoded run configuration. Every key has its documented effect or is reported as having none."""
 
+    # The run.
     seed: int = key("Seed of the first weights and of the order of rows.", 0, minimum=0)
     run_mode: Literal["train", "finetune", "eval", "predict"] = key("What the run does.", "train")
     output_dir: str = key("Folder of everything that the run writes; made if missing.", "./output")
+    context: ContextSection = key("The device and MindSpore's settings.", ContextSection())
+    trainer: Annotated[Any, ComponentOf("trainer")] = key(
+        "The task: what turns a batch into a loss, chosen by type.", None
+    )
+    train_precision_sync: bool | None = key("Reproducible operators in training.", None, inert=_SAME_BITS)
+    infer_precision_sync: bool | None = key("Reproducible operators in prediction.", None, inert=_SAME_BITS)
+
+    # Checkpoints.
     load_checkpoint: str | None = key("Checkpoint to start from: a checkpoint folder or a run's checkpoint root.", None)
-    resume_training: bool = key(
+    resume_training: bool | str = key(
         "Continue load_checkpoint (or the newest checkpoint of output_dir) with its optimizer state and step, instead "
-        "of starting at step 0 with its weights.",
+        "of starting at step 0 with its weights; a name says which checkpoint of the folder.",
         False,
         modes=TRAIN_MODES,
     )
     auto_trans_ckpt: bool = key("Convert load_checkpoint to the present layout.", False, inert=_ANY_LAYOUT)
-    input_data: str | tuple[str, ...] | None = key("The prompt, or a list of prompts.", None, modes=PREDICT_MODES)
-    use_parallel: bool = key("Spread the run over the processes that the launcher started.", False)
-    do_eval: bool = key("Evaluate before, during and after training.", False, modes=TRAIN_MODES)
-    eval_step_interval: int = key(
-        "Steps between evaluations while training; 0 or less for none in between.", 100, modes=TRAIN_MODES
+    src_strategy_path_or_dir: str | None = key("Layout of load_checkpoint, a file or folder.", None, inert=_ANY_LAYOUT)
+    dst_strategy_path_or_dir: str | None = key("Layout to convert to, a file or folder.", None, inert=_ANY_LAYOUT)
+    load_ckpt_format: Literal["ckpt", "safetensors"] = key(
+        "File format of load_checkpoint.", "ckpt", inert="the format is seen in the files"
     )
-    context: ContextSection = key("The device and MindSpore's settings.", ContextSection())
-    trainer: Annotated[Any, ComponentOf("trainer")] = key("The task: what turns a batch into a loss, chosen by type.")
-    runner_config: RunnerSection = key("Length and batch of the run.", RunnerSection(), modes=TRAIN_MODES + EVAL_MODES)
+    transform_process_num: int = key("Processes that convert a checkpoint.", 1, minimum=1, inert=_ANY_LAYOUT)
+    transform_by_rank: bool = key("Convert for one rank after the other.", False, inert=_ANY_LAYOUT)
+    npu_num_per_node: int = key("Devices of one host, for the conversion.", 8, minimum=1, inert=_ANY_LAYOUT)
+    remove_redundancy: bool = key(
+        "Whether load_checkpoint has each slice only once.", False, inert="the layout of the files says it"
+    )
+    only_save_strategy: bool = key(
+        "Write the layout of the parameters and stop.", False, pending="a layout is written with each checkpoint"
+    )
+    resume_by_last_timestamp_ckpt: bool = key("Resume the newest file.", False, inert=_STEP_FOUND)
+    ignore_data_skip: bool = key(
+        "Begin the rows anew when training resumes.", False, pending="rows go on where they stopped", modes=TRAIN_MODES
+    )
+    data_skip_steps: int | None = key("Steps whose rows are skipped.", None, minimum=0, inert=_STEP_FOUND)
+    remote_save_url: str | None = key(
+        "Where checkpoints are copied to.", None, inert="checkpoints stay in output_dir", modes=TRAIN_MODES
+    )
+    push_to_hub: bool = key("Upload the trained model.", False, inert="nothing is uploaded")
+
+    # Length, step and layout.
+    runner_config: RunnerSection = key("Length and batch of the run.", RunnerSection(), modes=_TRAIN_EVAL)
     runner_wrapper: WrapperSection = key(
         "What guards a step: loss scale and clipping.", WrapperSection(), modes=TRAIN_MODES
     )
-    parallel_config: ParallelDegrees = key("How many ranks each kind of parallelism takes.", ParallelDegrees())
-    model: ModelSection = key("The network.")
-    processor: ProcessorSection = key("Text to ids and back.", ProcessorSection())
+    use_parallel: bool = key("Spread the run over the processes that the launcher started.", False)
+    parallel: ParallelSection = key("MindSpore's parallelism.", ParallelSection(), needs="use_parallel")
+    parallel_config: ParallelDegrees = key(
+        "How many ranks each kind of parallelism takes.", ParallelDegrees(), needs="use_parallel"
+    )
+    micro_batch_interleave_num: int = key(
+        "Parts of a batch that overlap communication; multiplies the batch.",
+        1,
+        minimum=1,
+        pending="batches are not interleaved",
+        modes=TRAIN_MODES,
+    )
+    moe_config: MoeSection = key("Mixtures of experts.", MoeSection())
+    recompute_config: RecomputeSection = key(
+        "Activations that are computed again in the backward pass.", RecomputeSection(), inert=_KEPT, modes=TRAIN_MODES
+    )
+    swap_config: SwapSection = key(
+        "Activations that wait in the host's memory.", SwapSection(), inert=_KEPT, modes=TRAIN_MODES
+    )
+
+    # Model and text.
+    model: ModelSection = key("The network.", ModelSection())
+    processor: Annotated[Any, ComponentOf("processor", otherwise="BaseProcessor")] | None = key(
+        "Text to ids and back.", None
+    )
     train_dataset: DatasetSection | None = key("The text to train on.", None, modes=TRAIN_MODES)
     train_dataset_task: Annotated[Any, ComponentOf("dataset")] | None = key(
         "How training text becomes rows, chosen by type.", None, modes=TRAIN_MODES
     )
-    eval_dataset: DatasetSection | None = key("Held-out text.", None, modes=TRAIN_MODES + EVAL_MODES)
+    eval_dataset: DatasetSection | None = key("Held-out text.", None, **_IN_EVALUATIONS)
     eval_dataset_task: Annotated[Any, ComponentOf("dataset")] | None = key(
-        "How held-out text becomes rows, chosen by type.", None, modes=TRAIN_MODES + EVAL_MODES
+        "How held-out text becomes rows, chosen by type.", None, **_IN_EVALUATIONS
     )
+
+    # Optimizer.
     optimizer: Annotated[Any, ComponentOf("optimizer")] | None = key(
         "What moves the weights, chosen by type.", None, modes=TRAIN_MODES
     )
@@ -59,12 +132,82 @@ class RunConfig:
         None,
         modes=TRAIN_MODES,
     )
+    layer_scale: bool = key("Give layers rates of their own.", False, inert=_LAYER_RATES, modes=TRAIN_MODES)
+    layer_decay: float = key("Rate of a layer over that of the next.", 0.65, above=0, inert=_LAYER_RATES)
+    lr_scale: bool = key(
+        "Multiply the rate by the global batch over lr_scale_factor.",
+        False,
+        pending="the rate is taken as it is written",
+        modes=TRAIN_MODES,
+    )
+    lr_scale_factor: int = key("Global batch that leaves the rate as it is.", 256, minimum=1, needs="lr_scale")
+
+    # Beside the steps.
     callbacks: tuple[Annotated[Any, ComponentOf("callback")], ...] = key(
         "What happens beside the steps: logs, checkpoints.", (), modes=TRAIN_MODES
     )
-    metric: Annotated[Any, ComponentOf("metric")] | tuple[Annotated[Any, ComponentOf("metric")], ...] | None = key(
-        "What an evaluation computes: one section or a list of them.", None, modes=TRAIN_MODES + EVAL_MODES
+    eval_callbacks: tuple[Annotated[Any, ComponentOf("callback")], ...] = key(
+        "What happens beside an evaluation.", (), inert="an evaluation has no callbacks", modes=EVAL_MODES
     )
+    do_eval: bool = key("Evaluate before, during and after training.", False, modes=TRAIN_MODES)
+    eval_step_interval: int = key(
+        "Steps between evaluations while training; 0 or less for none in between.",
+        100,
+        unit="steps",
+        modes=TRAIN_MODES,
+        needs="do_eval",
+    )
+    eval_epoch_interval: int = key(
+        "Epochs between evaluations while training; 0 or less for none in between.",
+        -1,
+        unit="epochs",
+        modes=TRAIN_MODES,
+        needs="do_eval",
+        pending="evaluations come after steps, see eval_step_interval",
+        runs=(-1, 0),
+    )
+    metric: Annotated[Any, ComponentOf("metric")] | tuple[Annotated[Any, ComponentOf("metric")], ...] | None = key(
+        "What an evaluation computes: one section or a list of them.", None, **_IN_EVALUATIONS
+    )
+    auto_tune: bool = key("Adjust the workers that prepare rows.", False, inert=_PREPARED, modes=_TRAIN_EVAL)
+    filepath_prefix: str = key("Where the adjustment is written.", "./autotune", needs="auto_tune")
+    autotune_per_step: int = key("Steps between adjustments.", 10, minimum=1, unit="steps", needs="auto_tune")
+    profile: bool = key("Record where the time goes.", False, inert=_NO_PROFILE, modes=TRAIN_MODES)
+    profile_start_step: int = key("First recorded step.", 1, minimum=0, unit="steps", needs="profile")
+    profile_stop_step: int = key("Last recorded step.", 10, minimum=0, unit="steps", needs="profile")
+    init_start_profile: bool = key("Record from the beginning of the program.", False, needs="profile")
+    profile_communication: bool = key("Record collectives too.", False, needs="profile")
+    profile_memory: bool = key("Record memory too.", True, needs="profile")
+    profile_output: str | None = key("Folder of the record.", None, needs="profile")
+    monitor_config: MonitorSection = key(
+        "Norms and states that are recorded.", MonitorSection(), inert="metrics.jsonl has the global norm of each step"
+    )
+    tensorboard: TensorboardSection = key(
+        "Event files for TensorBoard.", TensorboardSection(), inert="metrics.jsonl has the figures of each step"
+    )
+
+    # Prediction.
+    input_data: str | tuple[str, ...] | None = key("The prompt, or a list of prompts.", None, modes=PREDICT_MODES)
+    predict_batch_size: int | None = key(
+        "Prompts at once.", None, minimum=1, modes=PREDICT_MODES, inert="prompts are batched as they fit"
+    )
+    top_k: int | None = key(
+        "Candidates of a classification.", None, minimum=1, modes=_EVAL_PREDICT, inert=_ON_THE_COMMAND_LINE
+    )
+    save_file: str | None = key(
+        "File of the results.", None, modes=PREDICT_MODES, inert="results go to output_dir and to the terminal"
+    )
+    adapter_id: str | None = key(
+        "Which adapter answers.", None, modes=PREDICT_MODES, pending="adapters are not served", runs=(None,)
+    )
+    infer: InferSection | None = key(
+        "Graph files of MindSpore Lite.", None, inert="MindSpore Lite is not used", modes=PREDICT_MODES
+    )
+
+    @property
+    def tokenizer(self) -> Any:
+        """The tokenizer section of the processor, None where the file has none."""
+        return None if self.processor is None else self.processor.tokenizer
 
     @property
     def metrics(self) -> tuple[Any, ...]:

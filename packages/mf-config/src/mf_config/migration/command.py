@@ -1,0 +1,106 @@
+"""The subcommand `migrate`: rewrites an older run configuration, keeping its comments, order and layout."""
+
+import argparse
+import codecs
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from mf_config.command_line import FAILURE, OK, Command
+from mf_config.migration.migrate import Migration, Note, migrate_text
+from mf_config.yaml_reader import read_file
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("config", type=Path, metavar="OLD.yaml", help="the run configuration")
+    target = parser.add_mutually_exclusive_group()
+    target.add_argument(
+        "-o", "--output", type=Path, metavar="NEW.yaml", help="write this file instead of standard output"
+    )
+    target.add_argument("--in-place", action="store_true", help="replace the file, if anything changes")
+    target.add_argument("--check", action="store_true", help="write nothing; exit status 1 where anything would change")
+    parser.add_argument("--json", action="store_true", help="print the changes as a JSON object, with the new text")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Migrate the file; returns 1 where something is left to do by hand, or with --check where anything is to do."""
+    config: Path = arguments.config
+    read_file(config)  # refuses what is no run configuration with the messages that validate has
+    content = config.read_bytes()
+    mark = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
+    migration = migrate_text(content.decode("utf-8-sig"), str(config))
+    migrated = mark + migration.text.encode()
+    if arguments.in_place and migrated != content:
+        _replace(config.resolve(), migrated)
+    elif arguments.output:
+        _replace(arguments.output.resolve(), migrated)
+    to_stdout = not (arguments.in_place or arguments.output or arguments.check)
+    if arguments.json:
+        _write(json.dumps(_as_json(config, migration), ensure_ascii=False).encode() + b"\n")
+    else:
+        if to_stdout:
+            _write(migrated)
+        report = "".join(f"{line}\n" for line in _report(config, migration))
+        (sys.stderr if to_stdout else sys.stdout).write(report)
+    found = migration.changes if arguments.check else ()
+    return FAILURE if found or migration.refused else OK
+
+
+def _report(config: Path, migration: Migration) -> list[str]:
+    """The lines that tell what was done and what is left."""
+    notes: Sequence[Note] = sorted((*migration.changes, *migration.refused), key=lambda note: note.location)
+    done = len(migration.changes)
+    counts = f"{config}: {done} change{'s' * (done != 1)}, {len(migration.refused)} left to do by hand"
+    return [*(str(note) for note in notes), counts if notes else f"{config}: nothing to migrate"]
+
+
+def _as_json(config: Path, migration: Migration) -> dict[str, object]:
+    return {
+        "file": str(config),
+        "changes": [note.as_json() for note in migration.changes],
+        "by_hand": [note.as_json() for note in migration.refused],
+        "text": migration.text,
+    }
+
+
+def _write(content: bytes) -> None:
+    """Write bytes to standard output: its text layer would translate line ends on some systems."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file so that at any moment either the old or the new content is there, with the old one's mode."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    beside = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if path.exists():
+            shutil.copymode(path, beside)
+        else:
+            beside.chmod(0o666 & ~_umask())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    """The mode bits that new files lack; they can be read only by setting them."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+MIGRATE = Command(
+    "migrate", "Rewrite older spellings in the canonical form, keeping comments and order.", add_arguments, run
+)
+"""The subcommand."""

@@ -1,0 +1,41 @@
+"""`monitor_config` and `tensorboard`: what is recorded of a run, and where."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from mf_config.schema import key
+
+_Form = Literal["log", "tensorboard"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonitorSection:
+    """Norms and states that are recorded while training."""
+
+    monitor_on: bool = key("Whether anything of this section is recorded.", False)
+    dump_path: str = key("Folder of the recorded values.", "./dump")
+    target: tuple[str, ...] = key("Patterns of the parameters to record.", (".*",))
+    invert: bool = key("Record all parameters but these.", False)
+    step_interval: int = key("Steps between records.", 1, minimum=1, unit="steps")
+    local_loss_format: tuple[_Form, ...] | _Form | None = key("Where each rank's loss goes.", None)
+    device_local_loss_format: tuple[_Form, ...] | _Form | None = key("Where each device's loss goes.", None)
+    local_norm_format: tuple[_Form, ...] | _Form | None = key("Where the norm of each gradient goes.", None)
+    device_local_norm_format: tuple[_Form, ...] | _Form | None = key("Where each device's norm goes.", None)
+    optimizer_state_format: tuple[_Form, ...] | _Form | None = key("Where norms of the optimizer state go.", None)
+    weight_state_format: tuple[_Form, ...] | _Form | None = key("Where norms of the weights go.", None)
+    throughput_baseline: float | None = key("Expected speed, for a relative figure.", None, above=0)
+    print_struct: bool = key("Print the network's parameters and stop.", False)
+    check_for_global_norm: bool = key("Stop at spikes of the global norm.", False)
+    global_norm_spike_threshold: float = key("Global norm that counts as a spike.", 3.0, above=0)
+    global_norm_spike_count_threshold: int = key("Spikes in a row that stop the run.", 10, minimum=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorboardSection:
+    """Event files for TensorBoard."""
+
+    tensorboard_dir: str = key("Folder of the event files.", "")
+    tensorboard_queue_size: int = key("Values that wait before they are written.", 10, minimum=1)
+    log_loss_scale_to_tensorboard: bool = key("Record the loss scale.", False)
+    log_timers_to_tensorboard: bool = key("Record times.", False)
+    log_expert_load_to_tensorboard: bool = key("Record the load of experts.", False)
