@@ -21,6 +21,9 @@ HOST_ONLY = [
     "mf_models.registry",
     "mf_models.hf_config",
     "mf_models.layers.config",
+    "mf_models.model_config",
+    "mf_models.pet.lora",
+    "mf_models.families.cogvlm2",
     "mf_models.families.llama",
     "mf_models.families.llama.keys",
     "mf_models.families.llama.sharding",
@@ -35,7 +38,8 @@ def hf(data: Path) -> dict[str, Any]:
 
 def test_it_is_a_component_with_its_architecture() -> None:
     assert components("model")["LlamaConfig"] is LlamaConfig
-    assert LlamaConfig.architectures == ("LlamaForCausalLM",)
+    assert LlamaConfig.architectures[0] == "LlamaForCausalLM"
+    assert set(LlamaConfig.pending_architectures) == set(LlamaConfig.architectures[1:])
 
 
 def test_every_key_says_what_it_does() -> None:
@@ -67,8 +71,8 @@ def test_computed_inner_sizes_are_those_of_published_models(
         ({"max_position_embedding": 1024}, "max_position_embedding"),
         ({"bos_token_id": 32000}, "bos_token_id"),
         ({"eos_token_id": (2, 40000)}, "eos_token_id"),
-        ({"compute_dtype": "bfloat16"}, "compute_dtype"),
-        ({"param_init_type": "float16"}, "param_init_type"),
+        ({"pad_token_id": 32000}, "pad_token_id"),
+        ({"extend_method": "YARN"}, "scaling_factor"),
     ],
 )
 def test_what_does_not_fit_is_named(changes: dict[str, Any], key_name: str) -> None:
@@ -133,10 +137,26 @@ def test_all_mistakes_of_a_file_are_named_at_once(hf: dict[str, Any]) -> None:
     assert [problem.path for problem in caught.value.problems] == ["bogus", "mlp_bias", "vocab_size"]
 
 
-def test_values_that_are_null_or_absent_have_defaults(hf: dict[str, Any]) -> None:
-    absent = {name: value for name, value in hf.items() if name not in ("pad_token_id", "rms_norm_eps", "head_dim")}
-    config = LlamaConfig.from_hf({**absent, "num_key_value_heads": None, "bos_token_id": None})
-    assert (config.num_kv_heads, config.bos_token_id, config.pad_token_id, config.rms_norm_eps) == (4, 1, 0, 1e-6)
+def test_what_is_absent_has_hugging_faces_default(hf: dict[str, Any]) -> None:
+    names = ("pad_token_id", "bos_token_id", "eos_token_id", "rms_norm_eps", "head_dim")
+    absent = {name: value for name, value in hf.items() if name not in names}
+    config = LlamaConfig.from_hf({**absent, "num_key_value_heads": None})
+    assert (config.bos_token_id, config.eos_token_id, config.pad_token_id) == (1, 2, None)
+    assert (config.num_kv_heads, config.rms_norm_eps) == (4, 1e-6)
+
+
+def test_null_is_no_token_there_and_back(hf: dict[str, Any]) -> None:
+    config = LlamaConfig.from_hf({**hf, "pad_token_id": None, "bos_token_id": None, "eos_token_id": None})
+    assert (config.bos_token_id, config.eos_token_ids, config.pad_token_id) == (None, (), None)
+    assert not list(config.problems())
+    written = config.to_hf()
+    assert [written[name] for name in ("bos_token_id", "eos_token_id", "pad_token_id")] == [None] * 3
+    assert LlamaConfig.from_hf(json.loads(json.dumps(written))) == config
+
+
+def test_the_hugging_face_form_tells_how_weights_are_stored_and_one_architecture() -> None:
+    written = LlamaConfig(param_init_type="bfloat16").to_hf()
+    assert (written["torch_dtype"], written["architectures"]) == ("float32", ["LlamaForCausalLM"])
 
 
 def test_the_model_type_chooses_the_family(hf: dict[str, Any]) -> None:

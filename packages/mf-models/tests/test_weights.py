@@ -5,14 +5,17 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import mindspore as ms
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
 import mf_models
 from mf_config.problems import UserError
+from mf_models.families.gpt2 import GPT2Config
 from mf_models.families.llama import LlamaConfig
 from mf_models.networks import build, parameters
+from mf_models.pet.lora import LoraConfig
 from mf_models.weights import to_checkpoint_names
 from mf_parallel.rules import Role
 
@@ -140,8 +143,27 @@ def test_every_weight_has_one_name_and_one_rule(tie: bool) -> None:
     assert (output.role, output.placements[0].dim, output.placements[0].unit) == (Role.ROW, 1, 12)
 
 
-def test_a_dtype_that_cannot_be_computed_with_is_refused_when_the_cell_is_built() -> None:
-    with pytest.raises(
-        UserError, match=r"LlamaConfig: compute_dtype: bfloat16 can't be computed with. Allowed: float32."
-    ):
-        build(LlamaConfig(compute_dtype="bfloat16"))
+def test_weights_are_stored_in_float32_whatever_a_run_file_asks_for() -> None:
+    config = LlamaConfig(hidden_size=8, num_layers=1, num_heads=2, vocab_size=16, param_init_type="bfloat16")
+    assert {parameter.dtype for parameter in parameters(build(config)).values()} == {ms.float32}
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (
+            LlamaConfig(qkv_has_bias=True),
+            r"LlamaConfig: qkv_has_bias: True can't be run yet: biases .*Allowed: False\.",
+        ),
+        (LlamaConfig(extend_method="PI", scaling_factor=4.0), r"extend_method: 'PI' can't be run yet: scaled"),
+        (LlamaConfig(pet_config=LoraConfig(target_modules=".*wq")), r"pet_config: lora can't be run yet: LoRA is not"),
+        (GPT2Config(), r"GPT2Config: can't be run yet: its network is not built yet\."),
+    ],
+)
+def test_what_is_not_built_is_refused_when_the_cell_is_made(config: Any, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        build(config)
+
+
+def test_keys_of_generation_do_not_concern_the_network() -> None:
+    build(LlamaConfig(hidden_size=8, num_layers=1, num_heads=2, vocab_size=16, max_new_tokens=5))

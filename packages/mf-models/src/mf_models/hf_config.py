@@ -46,19 +46,19 @@ class HfConfig:
         value = self._take(name, default)
         return value if self._fits(name, value, bool, "true or false") else default
 
-    def token(self, name: str, default: int) -> int:
-        """A token id; the default where absent or null."""
-        value = self._take(name, None)
-        return value if value is not None and self._fits(name, value, int, "a token id") else default
+    def token(self, name: str, default: int | None) -> int | None:
+        """A token id; the default where absent, None where null: there is no such token."""
+        value = self._take(name, default)
+        return value if value is not None and self._fits(name, value, int, "a token id") else None
 
-    def tokens(self, name: str, default: int) -> int | tuple[int, ...]:
-        """A token id or a list of them; the default where absent or null."""
+    def tokens(self, name: str, default: int) -> int | tuple[int, ...] | None:
+        """A token id or a list of them; the default where absent, None where null."""
         value = self._rest.get(name)
         if not isinstance(value, list):
             return self.token(name, default)
         self._take(name, None)
         fits = [self._fits(name, item, int, "token ids") for item in value]
-        return tuple(value) if fits and all(fits) else default
+        return tuple(value) if fits and all(fits) else None
 
     def require(self, name: str, allowed: Sequence[object], absent: object) -> None:
         """Refuse any value but those that this family can do.

@@ -1,19 +1,26 @@
 """What every family's configuration offers, so that training and inference need no family by name."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Protocol, Self
 
+NETWORK_NOT_BUILT = "its network is not built yet"
+"""Why a family or an architecture can be checked but not run."""
 
-class ModelConfig(Protocol):
-    """A frozen configuration, the section `model.model_config` of a run file.
+
+class ModelSizes(Protocol):
+    """What the section `model.model_config` of every family tells, under these names whatever its keys are called.
+
+    Rules that compare the model with other sections read nothing else. A family whose network is not built yet has
+    only these members, and its component says so.
 
     Attributes:
-        architectures: the `model.arch.type` names that the family builds; the first is built.
-        hf_model_type: `model_type` in a Hugging Face config.json.
+        architectures: the `model.arch.type` names that go with the family; a program gets the first.
+        pending_architectures: those of them that are checked but can't be run, each with the reason; empty where all
+            can, and where the component itself is pending.
     """
 
     architectures: ClassVar[tuple[str, ...]]
-    hf_model_type: ClassVar[str]
+    pending_architectures: ClassVar[Mapping[str, str]]
 
     @property
     def vocab_size(self) -> int:
@@ -24,20 +31,46 @@ class ModelConfig(Protocol):
         """Tokens of a training sequence."""
 
     @property
+    def hidden_size(self) -> int:
+        """Width of the residual stream."""
+
+    @property
+    def num_layers(self) -> int:
+        """Blocks that pipeline stages can share, in all parts of the network that are divided."""
+
+    @property
+    def num_heads(self) -> int:
+        """Query heads of a block."""
+
+    @property
+    def num_kv_heads(self) -> int:
+        """Key/value heads of a block."""
+
+
+class ModelConfig(ModelSizes, Protocol):
+    """A frozen configuration of a family with a network, the section `model.model_config` of a run file.
+
+    Attributes:
+        hf_model_type: `model_type` in a Hugging Face config.json.
+    """
+
+    hf_model_type: ClassVar[str]
+
+    @property
     def max_positions(self) -> int:
         """Most tokens of a sequence, prompt and answer together."""
 
     @property
-    def bos_token_id(self) -> int:
-        """Token before a text."""
+    def bos_token_id(self) -> int | None:
+        """Token before a text; None for none."""
 
     @property
     def eos_token_ids(self) -> tuple[int, ...]:
-        """The tokens that end a text."""
+        """The tokens that end a text; empty for none."""
 
     @property
-    def pad_token_id(self) -> int:
-        """Token that fills short rows."""
+    def pad_token_id(self) -> int | None:
+        """Token that fills short rows; None for none."""
 
     @property
     def tie_word_embeddings(self) -> bool:

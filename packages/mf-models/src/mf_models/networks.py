@@ -1,8 +1,11 @@
 """From a configuration to a cell with zero weights."""
 
+from collections.abc import Iterator
+
 from mindspore import Parameter, nn
 
 from mf_config.problems import ConfigError, Location, Problem
+from mf_config.schema import declarations, tag_of
 from mf_models.layers.causal_lm import CausalLanguageModel
 from mf_models.model_config import ModelConfig
 from mf_models.registry import family_of
@@ -21,13 +24,27 @@ def build(config: ModelConfig) -> CausalLanguageModel:
         A cell `model(input_ids_BT) -> logits_BTV`, with `hidden` and `head` apart.
 
     Raises:
-        ConfigError: the sizes don't fit together.
+        ConfigError: the sizes don't fit together, or a key asks for what is not built yet.
+        UserError: the family has no network yet.
     """
-    found = list(config.problems())
+    found = [*config.problems(), *_not_built(config)]
     if found:
         place = Location(type(config).__name__, 0)
         raise ConfigError([Problem(place, name, what, allowed) for name, what, allowed in found])
     return family_of(config).network(config.architectures[0])(config)
+
+
+def _not_built(config: ModelConfig) -> Iterator[tuple[str, str, str]]:
+    """The values that a network can't be built for: a program may set them without a run file, which would be refused.
+
+    Keys that only some run modes read, those of generation, don't concern the network.
+    """
+    for name, declared in declarations(type(config)).items():
+        value, key = getattr(config, name), declared.key
+        tag = tag_of(type(value))
+        reason = tag.pending if tag else key.pending
+        if reason and not key.modes and value not in (declared.default, *key.runs):
+            yield name, f"{tag.names[0] if tag else repr(value)} can't be run yet: {reason}", f"{declared.default}"
 
 
 def parameters(cell: nn.Cell) -> dict[str, Parameter]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mf_config.components import components
 from mf_config.problems import UserError, name_values
+from mf_config.schema import tag_of
 from mf_config.suggest import nearest
 from mf_models.model_config import ModelConfig
 
@@ -63,8 +64,19 @@ def family_of(config: ModelConfig) -> Family:
     """The family of a configuration, such as `LlamaConfig()`.
 
     A configuration class stands in the module `config` of its family's folder.
+
+    Raises:
+        UserError: the family has a configuration but no network yet.
     """
+    if reason := _why_pending(type(config)):
+        raise UserError(f"{type(config).__name__}: can't be run yet: {reason}.")
     return Family(type(config).__module__.rpartition(".")[0])
+
+
+def _why_pending(cls: type) -> str:
+    """Why a family can be checked but not run; empty where it can."""
+    tag = tag_of(cls)
+    return tag.pending if tag else ""
 
 
 def config_from_hf(data: Mapping[str, Any], where: str) -> ModelConfig:
@@ -78,10 +90,10 @@ def config_from_hf(data: Mapping[str, Any], where: str) -> ModelConfig:
         The family's configuration.
 
     Raises:
-        UserError: no family has this model type, or the family refuses the file.
+        UserError: no family with a network has this model type, or the family refuses the file.
     """
-    classes = cast(Iterable[type[ModelConfig]], components("model").values())
-    known = {cls.hf_model_type: cls for cls in classes}
+    built = (cls for cls in components("model").values() if not _why_pending(cls))
+    known = {cls.hf_model_type: cls for cls in cast(Iterable[type[ModelConfig]], built)}
     asked = str(data.get("model_type", ""))
     if asked not in known:
         near = nearest(asked, known)

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 from mindspore import Parameter, Tensor, nn
 
-from mf_ckpt import Tensors
+from mf_ckpt import Source
 from mf_config.problems import UserError
 from mf_models.model_config import ModelConfig
 from mf_models.networks import parameters
@@ -34,7 +34,7 @@ def to_checkpoint_names(config: ModelConfig, cell: nn.Cell) -> Iterator[tuple[st
         yield key_map.forward(name), parameter.asnumpy()
 
 
-def assign(config: ModelConfig, cell: nn.Cell, tensors: Tensors, where: str) -> None:
+def assign(config: ModelConfig, cell: nn.Cell, tensors: Source, where: str) -> None:
     """Copy stored weights into a cell, all or none.
 
     Args:
@@ -57,7 +57,7 @@ def assign(config: ModelConfig, cell: nn.Cell, tensors: Tensors, where: str) -> 
         parameter.set_data(Tensor(np.ascontiguousarray(tensors[name], dtype=np.float32)))
 
 
-def _misfits(wanted: Mapping[str, Parameter], tensors: Tensors) -> Iterator[str]:
+def _misfits(wanted: Mapping[str, Parameter], tensors: Source) -> Iterator[str]:
     """Weights of the cell that the checkpoint lacks or holds in another form."""
     for name, parameter in wanted.items():
         if name not in tensors:
@@ -70,7 +70,7 @@ def _misfits(wanted: Mapping[str, Parameter], tensors: Tensors) -> Iterator[str]
             yield f"{name}: is stored as {info.dtype}. Allowed: {', '.join(_FLOAT_TYPES)}."
 
 
-def _left_over(config: ModelConfig, wanted: Mapping[str, Parameter], tensors: Tensors) -> Iterator[str]:
+def _left_over(config: ModelConfig, wanted: Mapping[str, Parameter], tensors: Source) -> Iterator[str]:
     """Tensors that no weight takes, but for old buffers and equal copies of a tied weight."""
     family = family_of(config)
     tied = family.tied if config.tie_word_embeddings else {}

@@ -1,1 +1,5 @@
-"""One folder a model family: config (host only), model, keys and sharding."""
+"""One module or folder a model family.
+
+A family with a network is a folder: `config` (host only), `model`, `keys` and `sharding`. One that is only checked so
+far is the module of its configuration.
+"""

@@ -1,0 +1,1 @@
+"""Sections `pet_config` of parameter-efficient training, one module a method, chosen by `pet_type`."""
