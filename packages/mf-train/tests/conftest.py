@@ -2,10 +2,14 @@
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import make_dataclass
 from pathlib import Path
+from textwrap import dedent, indent
+from typing import Annotated, Any
 
 import pytest
 
+from mf_config import ComponentOf, decode_as, key, load
 from mf_config.sections.context import ContextSection
 from mf_data import open_tokenizer
 from mf_data.loaders.text import TextDataLoader
@@ -112,3 +116,18 @@ def write_run(text_folder: Path) -> Callable[[Path], Path]:
 def run_file(write_run: Callable[[Path], Path], tmp_path: Path) -> Path:
     """A run configuration in a folder of its own."""
     return write_run(tmp_path)
+
+
+@pytest.fixture
+def section_of(tmp_path: Path) -> Callable[[str, str], Any]:
+    """Reads the YAML text of a section of a kind, as a run configuration is read; raises `ConfigError`."""
+
+    def read(kind: str, text: str) -> Any:
+        holder = make_dataclass(
+            "Holder", [("section", Annotated[Any, ComponentOf(kind)], key("The section."))], frozen=True
+        )
+        path = tmp_path / "section.yaml"
+        path.write_text("section:\n" + indent(dedent(text), "  "), encoding="utf-8")
+        return decode_as(holder, load(path)).section
+
+    return read

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from mf_config import ConfigError
+from mf_config.components import components
+from mf_config.schema import tag_of
 from mf_train.callback import Callback, Callbacks, Evaluation, RunInfo, StepInfo
 from mf_train.callbacks.checkpoint_monitor import CheckpointMonitor
 from mf_train.callbacks.loss_monitor import MFLossMonitor, line_of
@@ -114,3 +117,66 @@ def test_progress_bar_says_nothing_where_there_is_no_terminal(capsys):
     bar.on_step_end(step_info(1))
     bar.close()
     assert capsys.readouterr() == ("", "")
+
+
+WITHOUT_EFFECT = {
+    "ObsMonitor": ("keep_last: False", {"keep_last": False, "step_upload_frequence": 100}),
+    "SummaryMonitor": ("collect_freq: 5", {"collect_freq": 5, "summary_dir": None}),
+    "ProfileMonitor": ("start_step: 5, stop_step: 10", {"start_step": 5, "profile_memory": True}),
+    "EvalCallBack": ("step_interval: 10", {"step_interval": 10, "epoch_interval": -1}),
+    "ColdHotExpertMonitor": ("hidden_size: 8", {"hidden_size": 8}),
+    "ColdHotExpertMointor": ("save_checkpoint_steps: 9", {"save_checkpoint_steps": 9}),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_EFFECT)
+def test_callbacks_without_effect_are_read_and_do_nothing(section_of, name):
+    text, expected = WITHOUT_EFFECT[name]
+    section = section_of("callback", f"{{type: {name}, {text}}}")
+    assert {key: getattr(section, key) for key in expected} == expected
+    assert tag_of(type(section)).inert
+    assert type(section.build(run_info([]))) is Callback
+
+
+def test_checkpoints_and_losses_as_real_files_have_them(section_of):
+    text = """\
+        type: CheckpointMonitor
+        prefix: "glm2-6b"
+        save_checkpoint_steps: 500
+        keep_checkpoint_max: 2
+        integrated_save: False
+        async_save: False
+        save_trainable_params: False
+        save_network_params: True
+        """
+    section = section_of("callback", text)
+    assert (section.prefix, section.save_checkpoint_steps, section.keep_checkpoint_max) == ("glm2-6b", 500, 2)
+    assert (section.save_checkpoint_seconds, section.enc_mode, section.directory) == (0, "AES-GCM", None)
+    assert section_of("callback", "{type: MFLossMonitor, per_print_times: 1}").gradient_accumulation_steps == 1
+
+
+def test_an_early_stop_is_read_but_not_run(section_of):
+    section = section_of("callback", "{type: TrainCallBack, stop_step: 3}")
+    assert (section.stop_step, bool(tag_of(type(section)).pending)) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{type: ObsMonitor, keep_lats: True}", "Did you mean keep_last?"),
+        ("{type: ProfileMonitor, start_step: 11}", "section.start_step: 11 is after stop_step 10."),
+        (
+            "{type: ProfileMonitor, start_profile: False, profile_communication: True}",
+            "section.profile_communication: True needs start_profile: True.",
+        ),
+        ("{type: CheckpointMonitor, enc_mode: ROT13}", "Allowed: AES-GCM, AES-CBC, SM4-CBC."),
+    ],
+)
+def test_mistakes_in_callbacks_are_named(section_of, text, message):
+    with pytest.raises(ConfigError) as raised:
+        section_of("callback", text)
+    assert message in str(raised.value)
+
+
+def test_every_callback_is_tried_here():
+    assert {*WITHOUT_EFFECT, "CheckpointMonitor", "MFLossMonitor", "TrainCallBack"} == set(components("callback"))

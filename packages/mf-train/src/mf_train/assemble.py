@@ -53,6 +53,12 @@ class Job:
         return cell
 
     @property
+    def architecture(self) -> str:
+        """Name of the network."""
+        name: str = self.config.model.model_config.architectures[0]
+        return name
+
+    @property
     def size(self) -> int:
         """Elements of the model's weights."""
         return sum(parameter.size for parameter in parameters(self.model).values())

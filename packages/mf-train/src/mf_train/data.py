@@ -90,7 +90,7 @@ class RunData:
 
     def _tokenizer_section(self) -> Any:
         config = self._config
-        common = config.processor.tokenizer
+        common = config.tokenizer
         evaluation = config.eval_dataset and (config.eval_dataset.tokenizer or common)
         if config.run_mode not in TRAIN_MODES:
             return evaluation

@@ -35,6 +35,13 @@ class WarmUp(ABC):
     warmup_ratio: float | None = key(
         "Share of the total that is warm-up; replaces warmup_steps where it is given.", None, minimum=0, maximum=1
     )
+    warmup_epochs: int | None = key(
+        "Epochs of the warm-up, where there is no warmup_ratio.",
+        None,
+        minimum=0,
+        unit="epochs",
+        pending="a warm-up is counted in updates; write warmup_steps or warmup_ratio",
+    )
     warmup_lr_init: float = key("The rate of the first update.", 0.0, minimum=0)
     total_steps: int = key("Updates over which the rate falls; -1 for all updates of the run.", -1, minimum=-1)
 

@@ -96,7 +96,7 @@ class Trainer:
             if moved is not None:
                 _log.info("moved files of an earlier run that this one would replace to %s", moved)
             write_atomically(self.output.resolved_config, to_yaml(self._job.config).encode())
-        name = self._job.config.trainer.model_name or self._job.config.model.arch.type
+        name = self._job.config.trainer.model_name or self._job.architecture
         _log.info("training %s: %s parameters, %d steps", name, f"{self._job.size:,}", self._result.total_steps)
         self._callbacks.on_train_begin()
         if self._counters.step == 0:

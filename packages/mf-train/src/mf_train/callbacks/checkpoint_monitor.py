@@ -1,9 +1,12 @@
 """Checkpoints at intervals and at the end."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from mf_config.schema import component, key
 from mf_train.callback import Callback, RunInfo, StepInfo
+
+_BY_STEPS = "checkpoints are made and kept by steps, on which all processes agree"
 
 
 @component("callback", "CheckpointMonitor")
@@ -11,12 +14,52 @@ from mf_train.callback import Callback, RunInfo, StepInfo
 class CheckpointMonitor:
     """Save the whole state of the run; a checkpoint is complete or it is not one."""
 
-    save_checkpoint_steps: int = key("Steps from one checkpoint to the next.", 1, minimum=1)
+    save_checkpoint_steps: int = key("Steps from one checkpoint to the next.", 1, minimum=1, unit="steps")
     keep_checkpoint_max: int = key("Complete checkpoints to keep, newest first; 0 keeps all.", 5, minimum=0)
+    save_checkpoint_seconds: int = key(
+        "Seconds from one checkpoint to the next, instead of steps.", 0, minimum=0, unit="seconds", pending=_BY_STEPS
+    )
+    keep_checkpoint_per_n_minutes: int = key(
+        "Keep one checkpoint for each such span of time, instead of the newest.",
+        0,
+        minimum=0,
+        unit="minutes",
+        pending=_BY_STEPS,
+    )
+    save_trainable_params: bool = key(
+        "Save the trainable weights in a file of their own as well.", False, pending="no such file is written"
+    )
+    exception_save: bool = key(
+        "Save once more where training fails.", False, pending="a step that failed leaves nothing to save"
+    )
+    directory: str | None = key(
+        "Folder of the checkpoints.", None, pending="checkpoints stand in the folder checkpoint of output_dir"
+    )
+    enc_key: str | None = key("Key that encrypts the checkpoints.", None, pending="checkpoints are not encrypted")
+    enc_mode: str = key(
+        "How checkpoints are encrypted.",
+        "AES-GCM",
+        allowed=("AES-GCM", "AES-CBC", "SM4-CBC"),
+        inert="checkpoints are not encrypted",
+    )
     prefix: str = key("Beginning of file names.", "CKP", inert="checkpoints are folders named after their step")
     integrated_save: bool = key(
         "Gather sliced parameters before saving.", True, inert="a checkpoint is whole, with its layout beside it"
     )
+    save_network_params: bool = key(
+        "Save the weights without the optimizer as well.",
+        True,
+        inert="a checkpoint has the weights in files of their own",
+    )
+    async_save: bool = key(
+        "Go on with training while a checkpoint is written.",
+        False,
+        inert="a checkpoint is complete before the next step, which costs time only",
+    )
+    append_info: tuple[Any, ...] | None = key(
+        "Further numbers to save: epoch_num, step_num.", None, inert="a checkpoint has the state of the whole run"
+    )
+    global_batch_size: int | None = key("Rows of a step.", None, minimum=1, inert="the run itself says it")
 
     def build(self, run: RunInfo) -> Callback:
         """See `mf_train.callback.CallbackSection.build`."""

@@ -7,6 +7,8 @@ from datetime import timedelta
 from mf_config.schema import component, key
 from mf_train.callback import Callback, RunInfo, StepInfo
 
+_OF_THE_RUN = "the run itself says it"
+
 _log = logging.getLogger(__name__)
 
 
@@ -15,7 +17,16 @@ _log = logging.getLogger(__name__)
 class MFLossMonitor:
     """Log loss, learning rate, speed and time left."""
 
-    per_print_times: int = key("Steps from one line to the next.", 1, minimum=1)
+    per_print_times: int = key("Steps from one line to the next.", 1, minimum=1, unit="steps")
+    learning_rate: float | None = key("The rate to log.", None, inert=_OF_THE_RUN)
+    micro_batch_num: int = key("Micro-batches of a step.", 1, minimum=1, inert=_OF_THE_RUN)
+    micro_batch_interleave_num: int = key("Parts of a batch that overlap.", 1, minimum=1, inert=_OF_THE_RUN)
+    origin_epochs: int | None = key("Epochs of the run.", None, minimum=1, inert=_OF_THE_RUN)
+    dataset_size: int | None = key("Steps of an epoch.", None, minimum=1, inert=_OF_THE_RUN)
+    initial_epoch: int = key("Epochs done before this start.", 0, minimum=0, inert=_OF_THE_RUN)
+    initial_step: int = key("Steps done before this start.", 0, minimum=0, inert=_OF_THE_RUN)
+    global_batch_size: int = key("Rows of a step.", 0, minimum=0, inert=_OF_THE_RUN)
+    gradient_accumulation_steps: int = key("Micro-batches before an update.", 1, minimum=1, inert=_OF_THE_RUN)
 
     def build(self, run: RunInfo) -> Callback:
         """See `mf_train.callback.CallbackSection.build`."""

@@ -1,4 +1,4 @@
-"""The command line `mf-train`: one module a subcommand; MindSpore is imported only by `run`."""
+"""The command line `mf-train`; what only reads configurations comes from mf-config. `run` alone imports MindSpore."""
 
 from mf_train.cli.program import main
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mf_config import ConfigError, examine, load
 from mf_config.command_line import Command
+from mf_config.problems import blockers_in
 from mf_models.threads import sleep_while_waiting
 from mf_train.dispatch import run_mode
 from mf_train.launcher import launch
@@ -32,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.workers > 1:
         overrides.append("use_parallel=True")
     examined = examine(load(arguments.config, overrides))
-    if examined.config is None:
+    if examined.config is None or blockers_in(examined.problems):
         raise ConfigError(examined.problems)
     if arguments.workers > 1:
         check_process_count(examined.config, arguments.workers)

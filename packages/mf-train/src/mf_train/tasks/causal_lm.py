@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mf_config.schema import component, key
+from mf_config.schema import component
 from mf_train.task import Examples
+from mf_train.tasks.task_keys import TaskKeys
 
 if TYPE_CHECKING:
     # Sections are decoded without MindSpore, which the kernels need.
@@ -17,10 +18,8 @@ if TYPE_CHECKING:
 
 @component("trainer", "CausalLanguageModelingTrainer")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CausalLanguageModelingTrainer:
+class CausalLanguageModelingTrainer(TaskKeys):
     """Pretrain or finetune a causal language model on rows of token ids, one id longer than the sequence."""
-
-    model_name: str = key("A name for logs and reports.", "")
 
     def examples(self, rows: dict[str, NDArray[np.int32]], ignore_id: int) -> Examples:
         """See `mf_train.task.Task.examples`; rows have `input_ids` [B, T + 1] and may have `labels` shaped like it."""
