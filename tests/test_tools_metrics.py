@@ -212,12 +212,50 @@ class TestConfiguration:
 
         assert configuration.unread_keys(tree(files)).points == 2
 
-    @pytest.mark.parametrize("declared", ['inert="kept for old files"', 'alias_suffix="_task"', "allowed=(None,)"])
+    @pytest.mark.parametrize(
+        "declared",
+        ['inert="kept for old files"', 'pending="not built"', 'alias_suffix="_task"', "allowed=(None,)"],
+    )
     def test_a_key_that_says_why_it_is_not_read_is_free(self, tree, declared):
         assert (
             configuration.unread_keys(tree({"a/one.py": self.section(f'seed: int = key("s", 1, {declared})')})).points
             == 2
         )
+
+    @pytest.mark.parametrize(
+        ("decorator", "used", "value"),
+        [
+            ('@component("optimizer", "Section", pending="not built")', "", "0 of 0 unread"),
+            ('@component("optimizer", "Section")', "", "1 of 1 unread"),
+            ("", 'part: Section = key("part", Section(), inert="kept for old files")', "0 of 0 unread"),
+            ("", 'part: Section = key("part", Section())', "2 of 2 unread"),
+        ],
+    )
+    def test_a_section_may_say_why_for_all_its_keys(self, tree, decorator, used, value):
+        section = decorator + "\n" + self.section('seed: int = key("s", 1)')
+        whole = f"class Whole:\n    {used or 'pass'}\n"
+
+        assert configuration.unread_keys(tree({"a/one.py": section, "a/two.py": whole})).value == value
+
+    def test_keys_inherited_by_such_sections_alone_are_free(self, tree):
+        heir = '@component("optimizer", "Later", pending="not built")\nclass Later(Section):\n    pass\n'
+        files = {"a/one.py": self.section('seed: int = key("s", 1)'), "a/two.py": heir}
+
+        assert configuration.unread_keys(tree(files)).value == "0 of 0 unread"
+
+    @pytest.mark.parametrize(("reason", "value"), [('inert="kept"', "0 of 0 unread"), ("minimum=0", "2 of 2 unread")])
+    def test_a_key_under_a_switch_without_effect_is_free(self, tree, reason, value):
+        fields = f'log: int = key("l", 0, {reason})\n    every: int = key("e", 1, needs="log")'
+
+        assert configuration.unread_keys(tree({"a/one.py": f"class Section:\n    {fields}\n"})).value == value
+
+    def test_a_key_may_be_read_by_its_name(self, tree):
+        files = {
+            "a/one.py": self.section('seed: int = key("s", 1)'),
+            "a/two.py": 'def f(s): return getattr(s, "seed", 0)\n',
+        }
+
+        assert configuration.unread_keys(tree(files)).value == "0 of 1 unread"
 
     def test_inert_on_one_device_still_needs_a_reader(self, tree):
         declaration = 'seed: int = key("s", 1, inert_on={"CPU": "why"})'
