@@ -41,7 +41,7 @@ def predict(config: RunConfig, options: PredictOptions) -> int:
     """
     if not config.prompts:
         raise UserError("input_data: is missing, so nothing can be predicted. Allowed: a prompt, or a list of prompts.")
-    section = config.processor.tokenizer
+    section = config.tokenizer
     llm = LLM(
         config.load_checkpoint or config.output_dir,
         config=config.model.model_config,
