@@ -13,6 +13,7 @@ import pytest
 
 import mf_ckpt
 import mf_train
+from mf_ckpt.cli import main as mf_ckpt_main
 from mf_config import decode, load
 from mf_train.cli import main
 
@@ -273,7 +274,7 @@ def test_full_disk_leaves_no_half_checkpoint(run_file: Path, tmp_path: Path, cap
         ),
         (
             ["load_checkpoint=/no/such/folder"],
-            "load_checkpoint: no file or folder '/no/such/folder'. Allowed: a checkpoint folder.\n",
+            "load_checkpoint: no file or folder '/no/such/folder'. Allowed: a checkpoint.\n",
         ),
         (
             ["model.model_config.vocab_size=299"],
@@ -323,3 +324,30 @@ def test_training_from_python(run_file: Path, tmp_path: Path):
     assert result.checkpoint == tmp_path / "output" / "checkpoint" / "step-00000006"
     weights = mf_ckpt.open(result.checkpoint)
     assert np.isfinite(weights["model.embed_tokens.weight"]).all()
+
+
+def test_a_checkpoint_cut_for_another_layout_needs_the_switch(
+    run_file: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved, cut = last_checkpoint(whole), tmp_path / "cut"
+    assert mf_ckpt_main(["reshard", str(saved), str(cut), "--mesh", "tp=2"]) == 0
+    settings = ("run_mode=eval", f"load_checkpoint={cut}")
+    assert main(words(run_file, *settings)) == 2
+    message = capsys.readouterr().err
+    assert "is cut for" in message and f"mf-ckpt reshard {cut}" in message
+    values = []
+    for path, extra in ((saved, ()), (cut, ("auto_trans_ckpt=True",))):
+        assert main([*words(run_file, "run_mode=eval", f"load_checkpoint={path}", *extra), "--json"]) == 0
+        values.append({**json.loads(capsys.readouterr().out.splitlines()[-1]), "checkpoint": ""})
+    assert values[0] == values[1]
+
+
+def test_training_goes_on_from_the_checkpoint_that_is_named(
+    run_file: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [path.name for path in mf_ckpt.checkpoints(whole / "checkpoint")]
+    assert main(words(run_file, f"resume_training={names[0]}", f"load_checkpoint={whole}")) == 0
+    steps = [line["step"] for line in lines_of(tmp_path / "output" / "metrics.jsonl")]
+    assert steps[0] == int(names[0].rpartition("-")[2]) + 1
+    assert main(words(run_file, "resume_training=step-00000099", f"load_checkpoint={whole}")) == 2
+    assert "checkpoint 'step-00000099' doesn't exist" in capsys.readouterr().err

@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-import mf_ckpt
 from mf_config.sections.context import ContextSection
 from mf_infer.runner import CellRunner
 from mf_models.device import prepare
 from mf_models.model_config import ModelConfig
 from mf_models.networks import build
-from mf_models.pretrained import load
+from mf_models.pretrained import load, open_weights
 from mf_models.weights import assign
 
 
@@ -32,6 +31,6 @@ def open_runner(
         config, model = load(path)
     else:
         model = build(config)
-        assign(config, model, mf_ckpt.open(path), str(path))
+        assign(config, model, open_weights(path, config), str(path))
     model.set_train(False)
     return config, CellRunner(model, max_batch_size, config.max_positions)

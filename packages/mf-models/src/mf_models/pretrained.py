@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import mf_ckpt
+from mf_ckpt import lora
 from mf_config.problems import UserError
 from mf_models.layers.causal_lm import CausalLanguageModel
 from mf_models.model_config import ModelConfig
 from mf_models.networks import build
-from mf_models.registry import config_from_hf
+from mf_models.registry import config_from_hf, family_of
 from mf_models.weights import assign
 
 
@@ -28,5 +29,32 @@ def load(path: str | Path) -> tuple[ModelConfig, CausalLanguageModel]:
         raise UserError(f"{path}: has no config.json. Allowed: a directory with config.json and safetensors files.")
     config = config_from_hf(reader.config, str(Path(path) / "config.json"))
     cell = build(config)
-    assign(config, cell, reader, str(path))
+    assign(config, cell, open_weights(path, config), str(path))
     return config, cell
+
+
+def open_weights(path: str | Path, config: ModelConfig) -> mf_ckpt.Source:
+    """The weights of a checkpoint of any form, under Hugging Face names.
+
+    Args:
+        path: what `mf_ckpt.open` opens: an mf checkpoint, whole or cut over ranks, a Hugging Face folder, MindSpore's
+            `.ckpt` files or folders of ranks with MindFormers' names, a GGUF file. The adapter of a folder that holds
+            one beside the base is merged in.
+        config: the family's configuration.
+
+    Returns:
+        The weights, read when they are asked for. Optimizer state and counters that lie among MindSpore's weights are
+        left out.
+
+    Raises:
+        UserError: there is no checkpoint, it is damaged, or the adapter doesn't fit the base.
+    """
+    reader, _ = mf_ckpt.in_hf_form(mf_ckpt.open(path), config.to_hf())
+    if not lora.is_adapter(Path(path)):
+        return reader
+    ties = family_of(config).tied if config.tie_word_embeddings else {}
+    absent = {name: original for name, original in ties.items() if name not in reader}
+    merged = lora.MergedTensors(reader.weights, lora.open_adapter(path), absent)
+    if merged.untied:
+        raise UserError(f"{path}: the adapter changes a tied weight: {', '.join(merged.untied)}. Allowed: merge-lora.")
+    return merged

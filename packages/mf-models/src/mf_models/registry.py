@@ -38,6 +38,11 @@ class Family:
         found: KeyMap = self._module("keys").key_map(config)
         return found
 
+    def forms(self, config: ModelConfig) -> "Mapping[str, KeyMap]":
+        """Name of another program's form of checkpoints to the map from Hugging Face names to its names."""
+        found: Mapping[str, KeyMap] = self._module("keys").forms(config)
+        return found
+
     @property
     def tied(self) -> Mapping[str, str]:
         """Hugging Face tensors that a tied checkpoint may hold as copies of others."""
@@ -79,6 +84,17 @@ def _why_pending(cls: type) -> str:
     return tag.pending if tag else ""
 
 
+def knows_model_type(data: Mapping[str, Any]) -> bool:
+    """Whether a family with a network has the `model_type` of a Hugging Face config.json."""
+    return str(data.get("model_type", "")) in _families_by_model_type()
+
+
+def _families_by_model_type() -> dict[str, type[ModelConfig]]:
+    """Hugging Face's `model_type` to the family's configuration, of those with a network."""
+    built = (cls for cls in components("model").values() if not _why_pending(cls))
+    return {cls.hf_model_type: cls for cls in cast(Iterable[type[ModelConfig]], built)}
+
+
 def config_from_hf(data: Mapping[str, Any], where: str) -> ModelConfig:
     """Read a Hugging Face config.json with the family that its `model_type` names.
 
@@ -92,8 +108,7 @@ def config_from_hf(data: Mapping[str, Any], where: str) -> ModelConfig:
     Raises:
         UserError: no family with a network has this model type, or the family refuses the file.
     """
-    built = (cls for cls in components("model").values() if not _why_pending(cls))
-    known = {cls.hf_model_type: cls for cls in cast(Iterable[type[ModelConfig]], built)}
+    known = _families_by_model_type()
     asked = str(data.get("model_type", ""))
     if asked not in known:
         near = nearest(asked, known)

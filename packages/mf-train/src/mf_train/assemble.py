@@ -14,6 +14,7 @@ from mf_data.tokenizers.base import Tokenizer
 from mf_models.initializers import initialize
 from mf_models.kernels import select_kernels
 from mf_models.networks import build, parameters
+from mf_models.pretrained import open_weights
 from mf_models.registry import family_of
 from mf_models.weights import assign
 from mf_parallel.plan import make_plan
@@ -118,9 +119,13 @@ class Job:
         """Put the weights of a checkpoint into the model.
 
         Raises:
-            UserError: there is no complete checkpoint, or it does not fit the model.
+            UserError: there is no complete checkpoint, it does not fit the model, or it is cut for another layout and
+                `auto_trans_ckpt` is off.
         """
-        assign(self.config.model.model_config, self.model, mf_ckpt.open(path), str(path))
+        wanted = mf_ckpt.Layout.from_json(self._layout())
+        mf_ckpt.check_layout(mf_ckpt.open(path), wanted, auto_trans=self.config.auto_trans_ckpt)
+        model_config = self.config.model.model_config
+        assign(model_config, self.model, open_weights(path, model_config), str(path))
 
     @cached_property
     def checkpoints(self) -> RunCheckpoints:

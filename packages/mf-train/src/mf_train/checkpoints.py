@@ -105,19 +105,22 @@ class RunCheckpoints:
         }
 
 
-def find_checkpoint(load_checkpoint: str | None, output_dir: Path) -> Path:
+def find_checkpoint(load_checkpoint: str | None, resume_training: bool | str, output_dir: Path) -> Path:
     """The checkpoint that a run starts from.
 
     Args:
-        load_checkpoint: a checkpoint or model folder, or a folder of checkpoints (a run's `checkpoint` or its output
-            folder), whose newest complete one is taken; None for the newest one of the run itself.
+        load_checkpoint: a checkpoint or model folder or file, or a folder of checkpoints (a run's `checkpoint` or its
+            output folder), whose newest complete one is taken; None for the newest one of the run itself.
+        resume_training: whether training goes on from it, or the name of the one to go on from.
         output_dir: where the run writes.
     Raises:
         UserError: there is none.
     """
     if load_checkpoint is not None:
         if not Path(load_checkpoint).exists():
-            raise UserError(f"load_checkpoint: no file or folder {load_checkpoint!r}. Allowed: a checkpoint folder.")
+            raise UserError(f"load_checkpoint: no file or folder {load_checkpoint!r}. Allowed: a checkpoint.")
+        if resume_training:
+            return mf_ckpt.resume_point(load_checkpoint, resume_training)
         return mf_ckpt.find(load_checkpoint)
     newest = mf_ckpt.latest(OutputFolder(output_dir).checkpoints)
     if newest is None:

@@ -36,7 +36,7 @@ def evaluate(config: RunConfig, options: RunOptions) -> int:
     """Evaluate `load_checkpoint` on the held-out rows. Returns the exit status."""
     processes = start_process(config)
     job = Job(config, processes)
-    path = find_checkpoint(config.load_checkpoint, job.output.root)
+    path = find_checkpoint(config.load_checkpoint, False, job.output.root)
     job.load_weights(path)
     values = job.evaluate()
     if processes.is_main:

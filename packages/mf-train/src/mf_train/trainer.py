@@ -181,7 +181,7 @@ class Trainer:
         self._processes.wait_for_all()
         if config.load_checkpoint is None and not config.resume_training:
             return
-        path = find_checkpoint(config.load_checkpoint, self.output.root)
+        path = find_checkpoint(config.load_checkpoint, config.resume_training, self.output.root)
         if config.resume_training:
             self._resume(path)
         else:

@@ -1,6 +1,9 @@
 """Names of Llama's tensors: cell parameter on the left, Hugging Face checkpoint on the right."""
 
-from mf_ckpt import KeyMap, Rename
+from collections.abc import Mapping
+
+from mf_ckpt import KeyMap, Permute, Rename
+from mf_ckpt.rows import Row
 from mf_models.families.llama.config import LlamaConfig
 
 _ROWS = (
@@ -28,3 +31,30 @@ IGNORED = ("model.layers.*.self_attn.rotary_emb.inv_freq",)
 def key_map(config: LlamaConfig) -> KeyMap:
     """The names of one model; a tied one has no head of its own."""
     return KeyMap(_ROWS if config.tie_word_embeddings else (*_ROWS, _HEAD))
+
+
+def forms(config: LlamaConfig) -> Mapping[str, KeyMap]:
+    """Hugging Face names to those of other programs: the cells have MindFormers' names, GGUF files llama.cpp's."""
+    return {"mindspore": key_map(config).inverse, "gguf": _gguf(config)}
+
+
+def _gguf(config: LlamaConfig) -> KeyMap:
+    """The names of a GGUF file, whose queries and keys are rotated in interleaved pairs.
+
+    Source: the table of tensor names and the conversion of Llama models published with llama.cpp.
+    """
+    layer, block = "model.layers.{layer}", "blk.{layer}"
+    rows: list[Row] = [
+        Rename("model.embed_tokens.weight", "token_embd.weight"),
+        Rename(f"{layer}.input_layernorm.weight", f"{block}.attn_norm.weight"),
+        Permute(f"{layer}.self_attn.q_proj.weight", f"{block}.attn_q.weight", config.head_dim, to_halves=False),
+        Permute(f"{layer}.self_attn.k_proj.weight", f"{block}.attn_k.weight", config.head_dim, to_halves=False),
+        Rename(f"{layer}.self_attn.v_proj.weight", f"{block}.attn_v.weight"),
+        Rename(f"{layer}.self_attn.o_proj.weight", f"{block}.attn_output.weight"),
+        Rename(f"{layer}.post_attention_layernorm.weight", f"{block}.ffn_norm.weight"),
+        Rename(f"{layer}.mlp.gate_proj.weight", f"{block}.ffn_gate.weight"),
+        Rename(f"{layer}.mlp.down_proj.weight", f"{block}.ffn_down.weight"),
+        Rename(f"{layer}.mlp.up_proj.weight", f"{block}.ffn_up.weight"),
+        Rename("model.norm.weight", "output_norm.weight"),
+    ]
+    return KeyMap(rows if config.tie_word_embeddings else [*rows, Rename("lm_head.weight", "output.weight")])
