@@ -13,17 +13,21 @@ from mf_ckpt.cli import main
 
 DATA = Path(__file__).parent / "data"
 
-TABLE = """\
-name         dtype  shape      size
-embed        F32    3x4        48 B
-odd\\x1bname  I64    1000    7.8 KiB
-scale        BF16   scalar      2 B
-embed.mu     F32    3x4        48 B
+TREE = """\
+├─ embed        F32   3x4        48 B  dim 0 over tp
+├─ scale        BF16  scalar      2 B
+└─ odd\\x1bname  I64   1000    7.8 KiB
 weights: 3 tensors, 1,013 elements, 7.9 KiB
+└─ embed.mu  F32  3x4  48 B
 optimizer: 1 tensor, 12 elements, 48 B
 step: 5
-layout: {"mesh": {"tp": 2}}
+layout: tp 2; stored whole
 """
+LAYOUT = {
+    "format": 1,
+    "mesh": {"axes": ["tp"], "degrees": [2]},
+    "tensors": {"embed": {"shape": [3, 4], "placements": [{"kind": "shard", "dim": 0, "axis": "tp", "unit": 1}]}},
+}
 
 
 @pytest.fixture(scope="module")
@@ -34,34 +38,33 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
         writer.add("scale", np.float32(1.5), "BF16")
         writer.add("odd\x1bname", np.zeros(1000, np.int64))
         writer.add_optimizer("embed.mu", np.zeros((3, 4), np.float32))
-        writer.add_json("layout.json", {"mesh": {"tp": 2}})
+        writer.add_json("layout.json", LAYOUT)
     return place
 
 
-def test_inspect_prints_an_aligned_table(checkpoint: Path, capsys: pytest.CaptureFixture[str]):
+def test_inspect_prints_a_tree(checkpoint: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["inspect", str(checkpoint)]) == 0
-    assert capsys.readouterr().out == TABLE
+    assert capsys.readouterr().out == TREE
 
 
 def test_inspect_lists_what_matches_and_sums_it(checkpoint: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["inspect", str(checkpoint), "--match", "embed*", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["weights"] == {
-        "tensors": [{"name": "embed", "dtype": "F32", "shape": [3, 4], "bytes": 48}],
+        "tensors": [{"name": "embed", "dtype": "F32", "shape": [3, 4], "bytes": 48, "placed": "dim 0 over tp"}],
         "count": 1,
         "elements": 12,
         "bytes": 48,
     }
     assert [tensor["name"] for tensor in report["optimizer"]["tensors"]] == ["embed.mu"]
-    assert (report["path"], report["step"], report["layout"]) == (str(checkpoint), 5, {"mesh": {"tp": 2}})
+    assert (report["path"], report["step"], report["layout"]) == (str(checkpoint), 5, LAYOUT)
 
 
 def test_inspect_of_a_single_file_has_neither_step_nor_layout(capsys: pytest.CaptureFixture[str]):
     assert main(["inspect", str(DATA / "damaged" / "good.safetensors")]) == 0
     assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
-        ["name", "dtype", "shape", "size"],
-        ["a", "F32", "2x2", "16", "B"],
-        ["b", "F32", "4", "16", "B"],
+        ["├─", "a", "F32", "2x2", "16", "B"],
+        ["└─", "b", "F32", "4", "16", "B"],
         ["weights:", "2", "tensors,", "8", "elements,", "32", "B"],
     ]
 

@@ -137,4 +137,4 @@ def test_a_rendered_header_is_read_by_the_safetensors_library():
 
 def test_a_header_without_room_is_refused():
     with pytest.raises(ValueError, match="doesn't fit into 56"):
-        render_header([render_entry("a", TensorInfo("F32", (2,)), 0)], {}, 64)
+        render_header([render_entry("a_longer_name", TensorInfo("F32", (2,)), 0)], {}, 64)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mf_ckpt import Join, KeyMap, Rename, Split
-from mf_ckpt.rows import Row
+from mf_ckpt.rows import Row, apply
 from mf_config.problems import UserError
 
 HEADS = Join(
@@ -103,26 +103,28 @@ def test_split_undoes_join(data: st.DataObject, dim: int, sizes: list[int]):
     parts = []
     for size in sizes:
         shape[dim] = size
-        parts.append(np.array(data.draw(st.randoms()).choices(range(100), k=int(np.prod(shape)))).reshape(shape))
+        parts.append(
+            np.array(data.draw(st.randoms()).choices(range(100), k=int(np.prod(shape))), np.int64).reshape(shape)
+        )
     row = Join(names, "whole", tuple(sizes), dim)
-    (whole,) = row.apply(parts)
+    (whole,) = apply(row, parts)
     assert whole.shape[dim] == sum(sizes)
-    back = row.inverse().apply([whole])
+    back = apply(row.inverse(), [whole])
     assert all(np.array_equal(part, again) for part, again in zip(parts, back, strict=True))
     assert row.inverse().inverse() == row
 
 
 def test_a_join_puts_the_parts_in_order():
     parts = [np.full((rows, 2), value) for rows, value in ((4, 1), (2, 2), (2, 3))]
-    (whole,) = HEADS.apply(parts)
+    (whole,) = apply(HEADS, parts)
     assert whole[:, 0].tolist() == [1, 1, 1, 1, 2, 2, 3, 3]
 
 
 def test_parts_of_another_length_are_refused():
     with pytest.raises(ValueError, match=r"joins lengths \(4, 2, 2\) along dimension 0, found \(4, 2, 1\)"):
-        HEADS.apply([np.zeros((rows, 2)) for rows in (4, 2, 1)])
+        apply(HEADS, [np.zeros((rows, 2)) for rows in (4, 2, 1)])
     with pytest.raises(ValueError, match="has length 9 along dimension 0"):
-        HEADS.inverse().apply([np.zeros((9, 2))])
+        apply(HEADS.inverse(), [np.zeros((9, 2))])
 
 
 @pytest.mark.parametrize(

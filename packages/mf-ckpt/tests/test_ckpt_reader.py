@@ -11,13 +11,17 @@ import safetensors.numpy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mf_ckpt import CheckpointError, Writer
+from mf_ckpt import CheckpointError, Layout, Writer, transform
 from mf_ckpt import open as open_checkpoint
 from mf_ckpt.dtypes import ELEMENT_TYPES
-from mf_ckpt.manifest import Manifest, write_manifest
-from mf_ckpt.tensors import TensorNotFoundError
+from mf_ckpt.files import json_bytes
+from mf_ckpt.fingerprints import write_new
+from mf_ckpt.manifest import Manifest, read_manifest, write_manifest
+from mf_ckpt.source import TensorNotFoundError
+from mf_config.layout import Mesh, Shard, TensorLayout
 
 DATA = Path(__file__).parent / "data"
+LAYOUT = Layout(Mesh.of(tp=2), {"w": TensorLayout((4, 6), (Shard(0, "tp"),))})
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +34,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
         writer.add("unaligned", np.arange(5, dtype=np.float64))
         writer.add_optimizer("w.exp_avg", np.ones((4, 6), np.float32))
         writer.add_json("config.json", {"model_type": "llama"})
-        writer.add_json("layout.json", {"mesh": {"tp": 2}})
+        writer.add_json("layout.json", LAYOUT.to_json())
         writer.add_json("trainer_state.json", {"step": 7})
     return place
 
@@ -42,7 +46,8 @@ def test_an_mf_checkpoint_gives_weights_optimizer_state_and_documents(checkpoint
     assert np.array_equal(reader.optimizer["w.exp_avg"], np.ones((4, 6)))
     assert (reader.path, reader.step) == (checkpoint, 7)
     assert reader.config == {"model_type": "llama"}
-    assert reader.layout == {"mesh": {"tp": 2}}
+    assert reader.layout == LAYOUT
+    assert not reader.is_sliced
     assert reader.trainer_state == {"step": 7}
 
 
@@ -262,3 +267,31 @@ def test_every_element_type_is_the_one_that_the_library_reads(tmp_path: Path):
 def resident_bytes() -> int:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096
+
+
+def replace_layout(folder: Path, layout: Layout | None) -> None:
+    """Put another layout document, or none, into a checkpoint, as if it had been saved so."""
+    files = dict(read_manifest(folder).files)
+    del files["layout.json"]
+    (folder / "layout.json").unlink()
+    (folder / "manifest.json").unlink()
+    if layout is not None:
+        files["layout.json"] = write_new(folder / "layout.json", json_bytes(layout.to_json()))
+    write_manifest(folder, Manifest(None, files))
+
+
+def test_pieces_of_ranks_need_the_layout_that_puts_them_together(tmp_path: Path):
+    source = tmp_path / "model.safetensors"
+    safetensors.numpy.save_file({"w": np.arange(24, dtype=np.float32).reshape(4, 6)}, source)
+    transform(source, tmp_path / "cut", layout=LAYOUT)
+    reader = open_checkpoint(tmp_path / "cut")
+    assert reader.is_sliced
+    assert np.array_equal(reader["w"], np.arange(24).reshape(4, 6))
+    replace_layout(tmp_path / "cut", Layout(LAYOUT.mesh, {"w": TensorLayout((6, 6), (Shard(0, "tp"),))}))
+    with pytest.raises(
+        CheckpointError, match=r"cut: tensor 'w': rank 0 has a piece of shape \[2, 6\]. Allowed: \[3, 6\]"
+    ):
+        open_checkpoint(tmp_path / "cut")
+    replace_layout(tmp_path / "cut", None)
+    with pytest.raises(CheckpointError, match=r"holds the pieces of ranks, but no layout\.json"):
+        open_checkpoint(tmp_path / "cut")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mf_ckpt import Writer, checkpoints, clean, latest, retire, step_name
@@ -46,17 +46,72 @@ def test_a_missing_root_has_none(tmp_path: Path):
     assert clean(tmp_path / "none") == []
 
 
-@given(steps=st.lists(st.integers(), unique=True).map(sorted), keep_last=st.integers(1, 12))
-def test_the_newest_stay(steps: list[int], keep_last: int):
-    doomed = plan_retirement(steps, keep_last)
-    kept = [step for step in steps if step not in doomed]
-    assert len(kept) == min(keep_last, len(steps))
-    assert doomed + kept == steps
+@given(
+    steps=st.lists(st.integers(0, 400), unique=True).map(sorted),
+    keep_last=st.integers(1, 12),
+    keep_every=st.none() | st.integers(1, 50),
+)
+def test_the_newest_and_the_multiples_stay(steps: list[int], keep_last: int, keep_every: int | None):
+    doomed = plan_retirement({step_name(step): step for step in steps}, keep_last, keep_every)
+    stay = {step for place, step in enumerate(steps) if place >= len(steps) - keep_last}
+    stay |= {step for step in steps if keep_every is not None and step in range(0, 401, keep_every)}
+    assert doomed == [step_name(step) for step in steps if step not in stay]
 
 
-def test_at_least_one_must_stay():
-    with pytest.raises(ValueError, match="keep_last is 0"):
-        plan_retirement([1, 2], 0)
+@given(
+    first_keep=st.integers(1, 12),
+    keep_last=st.integers(1, 12),
+    keep_every=st.integers(1, 9),
+    count=st.integers(0, 40),
+)
+def test_retiring_after_each_save_leaves_what_retiring_once_leaves(
+    first_keep: int, keep_last: int, keep_every: int, count: int
+):
+    kept: dict[int, int] = {}
+    for step in range(1, count + 1):
+        kept[step] = step
+        for gone in plan_retirement(kept, keep_last, keep_every):
+            del kept[gone]
+    once = {step: step for step in range(1, count + 1)}
+    assert set(kept) == set(once) - set(plan_retirement(once, keep_last, keep_every))
+    # What fewer newest ones keep is among what more of them keep.
+    fewer, more = sorted((first_keep, keep_last))
+    assert set(plan_retirement(once, more, keep_every)) <= set(plan_retirement(once, fewer, keep_every))
+
+
+@pytest.mark.parametrize(("keep_last", "keep_every", "fault"), [(0, None, "keep_last is 0"), (1, 0, "keep_every is 0")])
+def test_rules_that_mean_nothing_are_refused(keep_last: int, keep_every: int | None, fault: str):
+    with pytest.raises(ValueError, match=fault):
+        plan_retirement({"a": 1, "b": 2}, keep_last, keep_every)
+
+
+@settings(max_examples=25)
+@given(
+    saves=st.lists(st.tuples(st.integers(1, 12), st.booleans()), max_size=8),
+    keep_last=st.integers(1, 3),
+    keep_every=st.none() | st.integers(1, 4),
+)
+def test_an_interrupted_save_costs_no_checkpoint(
+    tmp_path_factory: pytest.TempPathFactory,
+    saves: list[tuple[int, bool]],
+    keep_last: int,
+    keep_every: int | None,
+):
+    root = tmp_path_factory.mktemp("root")
+    complete: set[int] = set()
+    for step, finishes in saves:
+        try:
+            with Writer(root / step_name(step), step=step) as writer:
+                writer.add("w", np.float32([step]))
+                if not finishes:
+                    raise InterruptedError
+            complete.add(step)
+        except InterruptedError:
+            pass
+        before = sorted(complete)
+        retire(root, keep_last, keep_every)
+        complete = {s for s in before if s in before[-keep_last:] or (keep_every and s % keep_every == 0)}
+        assert checkpoints(root) == [root / step_name(s) for s in sorted(complete)]
 
 
 def test_retire_deletes_the_oldest_and_leaves_incomplete_ones_alone(tmp_path: Path):
@@ -64,6 +119,26 @@ def test_retire_deletes_the_oldest_and_leaves_incomplete_ones_alone(tmp_path: Pa
     (tmp_path / "step-00000004" / "manifest.json").unlink()
     assert retire(tmp_path, keep_last=2) == [tmp_path / "step-00000001"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["step-00000002", "step-00000003", "step-00000004"]
+
+
+def test_retire_keeps_multiples_of_a_number(tmp_path: Path):
+    save(tmp_path, 1, 2, 3, 4, 5)
+    assert retire(tmp_path, keep_last=1, keep_every=2) == [tmp_path / step_name(step) for step in (1, 3)]
+    assert retire(tmp_path, keep_last=1, keep_every=4) == [tmp_path / step_name(2)]
+
+
+def test_a_checkpoint_that_goes_away_while_others_look_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    save(tmp_path, 1, 2)
+    is_file = Path.is_file
+
+    def vanish(self: Path) -> bool:
+        found = is_file(self)
+        if self.parent.name == step_name(1):
+            self.unlink()
+        return found
+
+    monkeypatch.setattr(Path, "is_file", vanish)
+    assert checkpoints(tmp_path) == [tmp_path / step_name(2)]
 
 
 def test_clean_finishes_a_deletion_that_had_only_begun(tmp_path: Path):

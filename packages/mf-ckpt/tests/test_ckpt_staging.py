@@ -106,6 +106,7 @@ def test_a_death_at_any_point_of_a_replacement_leaves_the_former_or_the_new(tmp_
         lived = die_at(call, lambda place=place: save(place, 2.0, 1))
         clean(root)
         assert hidden(root) == []
+        assert latest(root) == place
         assert verify(place) == []
         values.append(open_checkpoint(place)["w"][0])
         if lived:

@@ -101,18 +101,6 @@ def json_bytes(data: object) -> bytes:
     return (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode()
 
 
-def write_synced(path: Path, content: bytes) -> None:
-    """Write a new file and wait until it is on the disk.
-
-    Raises:
-        FileExistsError: there is one already.
-    """
-    with path.open("xb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
 def sync(path: Path) -> None:
     """Wait until a file's content, or a folder's list of names, is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)

@@ -20,6 +20,8 @@ LENGTH_BYTES = 8
 METADATA = "__metadata__"
 """The one key of a header that is not a tensor: text to text."""
 
+_ALIGNMENT = 8
+
 _MOST_HEADER_BYTES = 100_000_000
 """The limit of the reference implementation; a longer header is taken for damage."""
 _MOST_DIMS = 32
@@ -100,13 +102,14 @@ def render_entry(name: str, info: TensorInfo, begin: int) -> bytes:
     return _render({name: {"dtype": info.dtype, "shape": list(info.shape), "data_offsets": place}})
 
 
-def render_header(entries: Sequence[bytes], metadata: Mapping[str, str], data_start: int) -> bytes:
+def render_header(entries: Sequence[bytes], metadata: Mapping[str, str], data_start: int | None = None) -> bytes:
     """The first bytes of a file.
 
     Args:
         entries: what `render_entry` makes of each tensor, in the order of the data.
         metadata: free text entries.
         data_start: the byte where the data begins; the header is padded with spaces up to it, as the format allows.
+            None for the next multiple of 8, as the reference implementation has it.
 
     Returns:
         Exactly `data_start` bytes.
@@ -114,8 +117,9 @@ def render_header(entries: Sequence[bytes], metadata: Mapping[str, str], data_st
     Raises:
         ValueError: the entries need more room.
     """
-    length = data_start - LENGTH_BYTES
-    text = b"{" + b",".join((_render({METADATA: dict(metadata)}), *entries)) + b"}"
+    free_text = [_render({METADATA: dict(metadata)})] if metadata else []
+    text = b"{" + b",".join((*free_text, *entries)) + b"}"
+    length = -(-len(text) // _ALIGNMENT) * _ALIGNMENT if data_start is None else data_start - LENGTH_BYTES
     if len(text) > length:
         raise ValueError(f"a header of {len(text)} bytes doesn't fit into {length}")
     return length.to_bytes(LENGTH_BYTES, "little") + text.ljust(length)

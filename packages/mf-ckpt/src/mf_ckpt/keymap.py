@@ -8,14 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from mf_ckpt.rows import Row
+from mf_ckpt.rows.row import Row
 from mf_ckpt.tensors import some
 from mf_config.problems import UserError
 from mf_config.suggest import nearest
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
-_NUMBER = "0|[1-9][0-9]*"
-"""No leading zeros: `layers.01` would come back as `layers.1`."""
+_NUMBER = re.compile("([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +22,7 @@ class Step:
     """One application of a row, with real names in place of patterns.
 
     Attributes:
-        sources: names of the tensors that `row.apply` takes, in order.
+        sources: names of the tensors that the row takes, in order.
         targets: names of the tensors that it gives, in order.
         row: the row.
     """
@@ -39,6 +38,9 @@ class KeyMap:
     Example:
         keys = KeyMap([Rename("layers.{layer}.attention.wq.weight", "model.layers.{layer}.self_attn.q_proj.weight")])
         keys.forward("layers.3.attention.wq.weight")  # model.layers.3.self_attn.q_proj.weight
+
+    Attributes:
+        rows: the rows, in their order.
     """
 
     def __init__(self, rows: Iterable[Row]):
@@ -48,21 +50,27 @@ class KeyMap:
             ValueError: a row whose names don't have the same placeholders, a placeholder that touches a digit or
                 another one (where the number ends would be a guess), or a pattern that two rows share.
         """
-        self._rows = tuple(rows)
-        for row in self._rows:
+        self.rows = tuple(rows)
+        for row in self.rows:
             _check_row(row)
-        _check_distinct(pattern for row in self._rows for pattern in row.sources)
-        _check_distinct(pattern for row in self._rows for pattern in row.targets)
-        # By skeleton, a name meets few patterns, so that maps of hundreds of rows stay fast on 100,000 names.
-        self._by_skeleton: dict[str, list[tuple[re.Pattern[str], Row]]] = {}
-        for row in self._rows:
+        _check_distinct(pattern for row in self.rows for pattern in row.sources)
+        _check_distinct(pattern for row in self.rows for pattern in row.targets)
+        # A name is looked up, not compared with every pattern: a stack of 256 experts has as many.
+        self._by_form: dict[str, tuple[str, Row]] = {}
+        self._places: dict[str, set[frozenset[int]]] = {}
+        for row in self.rows:
             for pattern in row.sources:
-                self._by_skeleton.setdefault(_skeleton(pattern), []).append((_compile(pattern), row))
+                self._by_form[_PLACEHOLDER.sub("{}", pattern)] = (pattern, row)
+                self._places.setdefault(_skeleton(pattern), set()).add(_placeholder_places(pattern))
+
+    def __repr__(self) -> str:
+        """All rows: maps that do the same have the same text."""
+        return f"KeyMap({list(self.rows)})"
 
     @cached_property
     def inverse(self) -> "KeyMap":
         """The table that undoes this one."""
-        inverse = KeyMap(row.inverse() for row in self._rows)
+        inverse = KeyMap(row.inverse() for row in self.rows)
         inverse.__dict__["inverse"] = self
         return inverse
 
@@ -87,6 +95,10 @@ class KeyMap:
     def backward(self, name: str) -> str:
         """The source name of a target tensor; arguments and errors as for `forward`, with the sides exchanged."""
         return self.inverse.forward(name)
+
+    def covers(self, name: str) -> bool:
+        """Whether a row takes a source tensor of that name."""
+        return bool(self._matches(name))
 
     def steps(self, names: Iterable[str]) -> list[Step]:
         """What has to be done to translate a whole set of tensors.
@@ -123,11 +135,20 @@ class KeyMap:
         return Step(_fill(row.sources, numbers), _fill(row.targets, numbers), row)
 
     def _matches(self, name: str) -> list[tuple[Row, dict[str, str]]]:
-        pairs = ((row, compiled.fullmatch(name)) for compiled, row in self._by_skeleton.get(_skeleton(name), ()))
-        return [(row, match.groupdict()) for row, match in pairs if match]
+        """The rows that take a name, each with the numbers that stand for its placeholders."""
+        pieces = _NUMBER.split(name)
+        found = []
+        for places in self._places.get(_skeleton(name), ()):
+            numbers = [pieces[place] for place in sorted(places)]
+            form = "".join("{}" if place in places else piece for place, piece in enumerate(pieces))
+            # No leading zeros: `layers.01` would come back as `layers.1`.
+            if form in self._by_form and all(number == str(int(number)) for number in numbers):
+                pattern, row = self._by_form[form]
+                found.append((row, dict(zip(_PLACEHOLDER.findall(pattern), numbers, strict=True))))
+        return found
 
     def _hint(self, name: str) -> str:
-        patterns = {_skeleton(pattern): pattern for row in self._rows for pattern in row.sources}
+        patterns = {_skeleton(pattern): pattern for row in self.rows for pattern in row.sources}
         guess = nearest(_skeleton(name), patterns)
         return f" Did you mean {patterns[guess]}?" if guess else ""
 
@@ -158,11 +179,10 @@ def _skeleton(text: str) -> str:
     return re.sub("[0-9]+", "#", _PLACEHOLDER.sub("#", text))
 
 
-def _compile(pattern: str) -> re.Pattern[str]:
-    parts = _PLACEHOLDER.split(pattern)
-    literals, words = parts[::2], parts[1::2]
-    numbers = [f"(?P<{word}>{_NUMBER})" for word in words]
-    return re.compile("".join(re.escape(text) + number for text, number in zip(literals, [*numbers, ""], strict=True)))
+def _placeholder_places(pattern: str) -> frozenset[int]:
+    """Which pieces of a name, cut at its numbers, the placeholders stand for."""
+    pieces = re.split(r"([0-9]+|\{[a-z_]+\})", pattern)
+    return frozenset(place for place, piece in enumerate(pieces) if piece.startswith("{"))
 
 
 def _fill(patterns: Sequence[str], numbers: dict[str, str]) -> tuple[str, ...]:

@@ -1,11 +1,11 @@
 """Which checkpoints a run has, which is the latest, and which may go."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from mf_ckpt.manifest import is_complete, read_manifest
+from mf_ckpt.manifest import complete_manifest
 from mf_ckpt.staging import discard, tidy
 from mf_config.problems import UserError
 
@@ -34,10 +34,7 @@ def checkpoints(root: str | Path) -> list[Path]:
     Returns:
         Those with a sound manifest and all their files, in the order of the manifests' steps; no symbolic links.
     """
-    root = Path(root)
-    folders = [path for path in root.iterdir() if _STEP_NAME.match(path.name)] if root.is_dir() else []
-    complete = [path for path in folders if not path.is_symlink() and is_complete(path)]
-    return sorted(complete, key=lambda path: (read_manifest(path).step or 0, path.name))
+    return list(_steps(Path(root)))
 
 
 def latest(root: str | Path) -> Path | None:
@@ -65,35 +62,46 @@ def find(path: str | Path) -> Path:
     return newest or path
 
 
-def plan_retirement(ordered: Sequence[_Item], keep_last: int) -> list[_Item]:
+def plan_retirement(steps: Mapping[_Item, int], keep_last: int, keep_every: int | None = None) -> list[_Item]:
     """Which checkpoints may be deleted.
 
     Args:
-        ordered: all complete checkpoints, oldest first.
+        steps: all complete checkpoints, oldest first, and the step of each.
         keep_last: how many of the newest stay, at least 1.
+        keep_every: checkpoints stay for good whose step is a multiple of this, at least 1; None for no such rule.
 
     Returns:
         The others, oldest first.
 
     Raises:
-        ValueError: `keep_last` is below 1, which would delete the only copy of the run.
+        ValueError: `keep_last` or `keep_every` is below 1.
     """
     if keep_last < 1:
         raise ValueError(f"keep_last is {keep_last}; at least one checkpoint must stay")
-    return list(ordered[:-keep_last])
+    if keep_every is not None and keep_every < 1:
+        raise ValueError(f"keep_every is {keep_every}. Allowed: a number of steps, at least 1, or None.")
+    older = list(steps)[:-keep_last]
+    return [item for item in older if keep_every is None or steps[item] % keep_every]
 
 
-def retire(root: str | Path, keep_last: int) -> list[Path]:
-    """Delete all but the newest complete checkpoints; call it after a save. Incomplete folders are not touched.
+def retire(root: str | Path, keep_last: int, keep_every: int | None = None) -> list[Path]:
+    """Delete old checkpoints; call it after a save. The newest complete one always stays.
+
+    What is incomplete, or still being written, neither counts nor is touched: an older checkpoint goes only when enough
+    newer ones are complete.
 
     Args:
         root: the folder that holds `step-*` folders.
         keep_last: how many of the newest stay, at least 1.
+        keep_every: checkpoints stay for good whose step is a multiple of this; None for no such rule.
 
     Returns:
         What was deleted, oldest first.
+
+    Raises:
+        ValueError: `keep_last` or `keep_every` is below 1.
     """
-    doomed = plan_retirement(checkpoints(root), keep_last)
+    doomed = plan_retirement(_steps(Path(root)), keep_last, keep_every)
     for path in doomed:
         discard(path)
     return doomed
@@ -113,3 +121,12 @@ def clean(root: str | Path) -> list[Path]:
     """
     root = Path(root)
     return tidy(root) if root.is_dir() else []
+
+
+def _steps(root: Path) -> dict[Path, int]:
+    """The complete checkpoints below a folder and their steps, in the order of the steps."""
+    folders = [path for path in root.iterdir() if _STEP_NAME.match(path.name)] if root.is_dir() else []
+    found = {path: complete_manifest(path) for path in folders if not path.is_symlink()}
+    # A checkpoint that knows no step, put here by hand, counts as the oldest.
+    steps = {path: manifest.step or 0 for path, manifest in found.items() if manifest is not None}
+    return dict(sorted(steps.items(), key=lambda item: (item[1], item[0].name)))

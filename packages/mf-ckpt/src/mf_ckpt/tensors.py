@@ -1,36 +1,20 @@
-"""A lazy mapping from names to tensors over one or several safetensors files: the one engine that reads tensors."""
+"""Reads tensors from one or several safetensors files, mapped into memory."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import math
+import mmap
+import os
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from mf_ckpt.dtypes import ELEMENT_TYPES, Array
+from mf_ckpt.dtypes import Array
 from mf_ckpt.files import CheckpointError, is_simple_name, member, read_json
 from mf_ckpt.headers import Header, TensorInfo, read_header
-from mf_config.problems import UserError
-from mf_config.suggest import nearest
-
-Slices = tuple[slice, ...]
-"""One `slice(start, stop)` for each leading dimension."""
+from mf_ckpt.source import Slices, TableSource, bounded, storage
 
 _SHOWN_NAMES = 5
-
-
-class TensorNotFoundError(UserError, KeyError):
-    """A name that a mapping of tensors lacks."""
-
-    def __init__(self, origin: str, name: str, names: Collection[str]):
-        """Takes how to call the whole, the name asked for, and the names there are."""
-        super().__init__(origin, name)
-        self._names = names
-
-    def __str__(self) -> str:
-        """The message with the nearest name, sought only now: `get` drops the error, and many names take long."""
-        origin, name = self.args
-        guess = nearest(name, self._names)
-        hint = f" Did you mean {guess}?" if guess else ""
-        return f"{origin}: no tensor {name!r} among {len(self._names)}.{hint}"
 
 
 class TensorFile:
@@ -45,23 +29,50 @@ class TensorFile:
         """Takes a file; see `read_header` for what is refused."""
         self.path = path
         self.header: Header = read_header(path)
-        self._bytes: Array | None = None
+
+    def in_order(self, names: Collection[str]) -> list[str]:
+        """Some of its tensors in the order of their data."""
+        return [name for name in sorted(self.header.tensors, key=self.header.begins.__getitem__) if name in names]
 
     def raw(self, name: str) -> Array:
         """The stored bits of a tensor as a read-only view of the mapped file."""
         info = self.header.tensors[name]
-        storage = ELEMENT_TYPES[info.dtype].storage
         if info.count == 0:
-            return np.empty(info.shape, storage)
-        if self._bytes is None:
-            self._bytes = np.asarray(np.memmap(self.path, np.uint8, "r"))
+            return np.empty(info.shape, storage(info))
         begin = self.header.begins[name]
-        bits: Array = self._bytes[begin : begin + info.nbytes].view(storage)
+        bits: Array = self._bytes[begin : begin + info.nbytes].view(storage(info))
         return bits.reshape(info.shape)
 
+    def raw_into(self, name: str, slices: Slices, out: Array) -> None:
+        """Copy a part of a tensor without keeping any of it mapped, so that a stream of any length needs no memory.
 
-class Tensors(Mapping[str, Array]):
-    """Tensors by name, read when they are asked for.
+        Args:
+            name: the tensor.
+            slices: bounded slices.
+            out: where to.
+        """
+        if out.size == 0:
+            return
+        first, after = _stretch(slices, self.header.tensors[name].shape)
+        begin = self.header.begins[name] + first * out.itemsize
+        # Opened for each call: the pieces of many ranks would need more open files than a process may have.
+        descriptor = os.open(self.path, os.O_RDONLY)
+        try:
+            if out.flags.c_contiguous and after - first == out.size:
+                _read_exactly(descriptor, begin, out, self.path)
+            else:
+                end = begin + (after - first) * out.itemsize
+                _copy_strided(descriptor, begin, end, self.header.tensors[name].shape, out)
+        finally:
+            os.close(descriptor)
+
+    @cached_property
+    def _bytes(self) -> Array:
+        return np.asarray(np.memmap(self.path, np.uint8, "r"))
+
+
+class Tensors(TableSource[TensorFile]):
+    """Tensors by name in safetensors files, read when they are asked for.
 
     A whole tensor or a part comes as a read-only view of the mapped file, so that only the pages in use are read;
     what numpy can't hold (BF16, 8-bit floats) is copied and widened exactly to float32, and so is, without widening,
@@ -73,76 +84,61 @@ class Tensors(Mapping[str, Array]):
 
     def __init__(self, files: Mapping[str, TensorFile], origin: str):
         """Takes the file that holds each name, and how messages call the whole."""
+        super().__init__(files, origin)
         self.files = files
-        self._origin = origin
-
-    def __getitem__(self, name: str) -> Array:
-        """The whole tensor, any shape; raises `TensorNotFoundError`, which is a `KeyError`."""
-        return self.read(name)
-
-    def __contains__(self, name: object) -> bool:
-        """Whether there is a tensor of that name; nothing is read."""
-        return name in self.files
-
-    def __iter__(self) -> Iterator[str]:
-        """The names, file by file."""
-        return iter(self.files)
-
-    def __len__(self) -> int:
-        """Number of tensors."""
-        return len(self.files)
 
     def info(self, name: str) -> TensorInfo:
-        """Stored element type and shape, without reading the tensor.
-
-        Raises:
-            TensorNotFoundError: there is no tensor of that name.
-        """
-        return self._file_of(name).header.tensors[name]
-
-    def read(self, name: str, slices: Slices = ()) -> Array:
-        """The values of a tensor or of a part of it.
-
-        Args:
-            name: the tensor.
-            slices: one `slice(start, stop)` for each leading dimension, within bounds and without a step; dimensions
-                that are not named are taken whole.
-
-        Returns:
-            The values in the shape of the slices; float32 for BF16 and 8-bit floats, else the stored type.
-
-        Raises:
-            TensorNotFoundError: there is no tensor of that name.
-            ValueError: a slice leaves the tensor, which numpy would answer with fewer elements.
-        """
-        bits = self.raw(name, slices)
-        widen = ELEMENT_TYPES[self.info(name).dtype].widen
-        return bits if widen is None else widen(bits)
+        """Stored element type and shape, without reading the tensor; raises `TensorNotFoundError`."""
+        return self._entry(name).header.tensors[name]
 
     def raw(self, name: str, slices: Slices = ()) -> Array:
-        """The stored bits, untouched: uint16 for BF16, uint8 for 8-bit floats, else the stored type.
-
-        Args:
-            name: the tensor.
-            slices: as for `read`.
-
-        Returns:
-            The bits in the shape of the slices.
-
-        Raises:
-            TensorNotFoundError: there is no tensor of that name.
-            ValueError: a slice leaves the tensor.
-        """
-        whole = self._file_of(name).raw(name)
+        """The stored bits of a tensor or a part; see `Source.raw`."""
+        whole = self._entry(name).raw(name)
         if not slices:
             return np.require(whole, requirements="A")
-        _check_slices(name, slices, whole.shape)
-        return np.require(whole[slices], requirements="A")
+        return np.require(whole[bounded(name, slices, whole.shape)], requirements="A")
 
-    def _file_of(self, name: str) -> TensorFile:
-        if name not in self.files:
-            raise TensorNotFoundError(self._origin, name, self.files.keys())
-        return self.files[name]
+    def raw_into(self, name: str, slices: Slices, out: Array) -> None:
+        """Copy stored bits into an array; see `Source.raw_into`."""
+        file = self._entry(name)
+        file.raw_into(name, bounded(name, slices, file.header.tensors[name].shape), out)
+
+
+def _stretch(slices: Slices, shape: tuple[int, ...]) -> tuple[int, int]:
+    """First element of a non-empty part and the one after its last, counted through the tensor in C order."""
+    first = last = 0
+    for piece, size in zip(slices, shape, strict=True):
+        first, last = first * size + piece.start, last * size + piece.stop - 1
+    return first, last + 1
+
+
+def _copy_strided(descriptor: int, begin: int, end: int, shape: tuple[int, ...], out: Array) -> None:
+    """Fill an array with a block of a tensor.
+
+    Args:
+        descriptor: the open file.
+        begin: where the block's first element lies in the file.
+        end: where its last element ends.
+        shape: the whole tensor's shape, which tells how far rows lie apart.
+        out: where to, in the block's shape.
+    """
+    strides = [out.itemsize * math.prod(shape[dim + 1 :]) for dim in range(len(shape))]
+    page = begin // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
+    with mmap.mmap(descriptor, end - page, offset=page, access=mmap.ACCESS_READ) as mapped:
+        block: Array = np.ndarray(out.shape, out.dtype, mapped, begin - page, strides)
+        out[...] = block
+        # A mapping in use can't be closed.
+        del block
+
+
+def _read_exactly(descriptor: int, begin: int, out: Array, path: Path) -> None:
+    """Fill a contiguous array with a file's bytes; a read may return fewer bytes than asked for."""
+    view = out.reshape(-1).view(np.uint8).data
+    while view:
+        count = os.preadv(descriptor, [view], begin)
+        if count == 0:
+            raise CheckpointError(path, "has become shorter while it was read")
+        view, begin = view[count:], begin + count
 
 
 def open_file(path: Path) -> Tensors:
@@ -152,7 +148,7 @@ def open_file(path: Path) -> Tensors:
         CheckpointError: the file is missing or damaged.
     """
     file = TensorFile(path)
-    return Tensors(dict.fromkeys(file.header.tensors, file), str(path))
+    return Tensors(dict.fromkeys(file.in_order(file.header.tensors), file), str(path))
 
 
 def open_series(folder: Path, stem: str) -> Tensors:
@@ -174,7 +170,8 @@ def open_series(folder: Path, stem: str) -> Tensors:
     for name, file_name in read_index(index).items():
         names_of.setdefault(file_name, []).append(name)
     opened = {file_name: _open_part(index, file_name, names) for file_name, names in names_of.items()}
-    return Tensors({name: opened[file_name] for file_name, names in names_of.items() for name in names}, str(folder))
+    files = {name: file for part, file in sorted(opened.items()) for name in file.in_order(set(names_of[part]))}
+    return Tensors(files, str(folder))
 
 
 def index_name(stem: str) -> str:
@@ -214,12 +211,3 @@ def some(names: Sequence[str]) -> str:
     """The first names of a long list, quoted for a message."""
     rest = len(names) - _SHOWN_NAMES
     return ", ".join(map(repr, names[:_SHOWN_NAMES])) + (f" and {rest} more" if rest > 0 else "")
-
-
-def _check_slices(name: str, slices: Slices, shape: tuple[int, ...]) -> None:
-    inside = len(slices) <= len(shape) and all(
-        part.step in (None, 1) and 0 <= (part.start or 0) <= (size if part.stop is None else part.stop) <= size
-        for part, size in zip(slices, shape, strict=False)
-    )
-    if not inside:
-        raise ValueError(f"tensor {name!r}: slices {slices} don't lie inside shape {shape}")

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mf_ckpt.files import CheckpointError, member
+from mf_ckpt.fingerprints import ALGORITHM, read_fingerprints
 from mf_ckpt.headers import read_header
-from mf_ckpt.manifest import MANIFEST, Manifest, fingerprints, read_manifest
+from mf_ckpt.manifest import MANIFEST, Manifest, read_manifest
 from mf_ckpt.reader import open_checkpoint
 from mf_ckpt.tensors import index_name, read_index
 
@@ -69,12 +70,15 @@ def _content_faults(folder: Path) -> Iterator[Finding]:
 
 
 def _changed_files(folder: Path, manifest: Manifest, names: list[str]) -> Iterator[Finding]:
-    for name, found in fingerprints(folder, names).items():
+    starts = [(name, manifest.files[name].start) for name in names]
+    for name, found in read_fingerprints(folder, starts).items():
         listed = manifest.files[name]
         if found.size != listed.size:
             yield Finding(folder / name, f"has {found.size} bytes, not the {listed.size} of {MANIFEST}")
-        elif found.sha256 != listed.sha256:
-            yield Finding(folder / name, f"has other content than when it was saved (SHA-256 differs from {MANIFEST})")
+        elif found != listed:
+            yield Finding(
+                folder / name, f"has other content than when it was saved ({ALGORITHM} differs from {MANIFEST})"
+            )
 
 
 def _header_faults(path: Path) -> Iterator[Finding]:

@@ -1,18 +1,17 @@
 """Writes a checkpoint: tensors one by one into files of bounded size, then checks, manifest, and rename into place."""
 
-import os
-import shutil
+from collections.abc import Container
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO
 
 import numpy as np
 
 from mf_ckpt.dtypes import Array, encode
-from mf_ckpt.files import is_simple_name, json_bytes, sync, write_synced
+from mf_ckpt.files import is_simple_name, json_bytes
+from mf_ckpt.fingerprints import Fingerprint, NewFile, copy_new, write_new
 from mf_ckpt.headers import METADATA, TensorInfo, read_header, render_entry, render_header
-from mf_ckpt.manifest import MANIFEST, Manifest, fingerprints, write_manifest
+from mf_ckpt.manifest import MANIFEST, Manifest, write_manifest
 from mf_ckpt.staging import check_place, locked_partial, publish
 from mf_ckpt.tensors import index_name
 
@@ -60,6 +59,7 @@ class Writer:
         self._place = Path(directory)
         self._step = step
         self._shard_bytes = shard_bytes
+        self._files: dict[str, Fingerprint] = {}
         self._cleanup = ExitStack()
 
     def __enter__(self) -> "Writer":
@@ -115,26 +115,43 @@ class Writer:
             name: name of the file.
             content: its bytes, or a file to copy.
         """
-        made_here = name == MANIFEST or name.endswith((".safetensors", ".safetensors.index.json"))
-        if made_here or not is_simple_name(name):
-            raise ValueError(f"{name!r} can't be added: not a plain file name, or one that the writer makes itself")
+        check_file_name(name)
         target = self._folder / name
-        if isinstance(content, bytes):
-            write_synced(target, content)
-            return
-        with content.open("rb") as source, target.open("xb") as copy:
-            shutil.copyfileobj(source, copy)
-        sync(target)
+        self._files[name] = write_new(target, content) if isinstance(content, bytes) else copy_new(content, target)
 
     def _commit(self) -> None:
-        self._weights.finish(always=True)
-        self._optimizer.finish(always=False)
-        names = sorted(path.name for path in self._folder.iterdir())
-        for name in names:
+        self._files |= self._weights.finish(always=True)
+        self._files |= self._optimizer.finish(always=False)
+        for name in self._files:
             if name.endswith(".safetensors"):
                 read_header(self._folder / name)
-        write_manifest(self._folder, Manifest(self._step, fingerprints(self._folder, names)))
+        write_manifest(self._folder, Manifest(self._step, self._files))
         publish(self._folder, self._place)
+
+
+def check_file_name(name: str) -> None:
+    """Make sure that a file of that name may be added to a checkpoint.
+
+    Raises:
+        ValueError: not a plain file name, or one that the writer makes itself.
+    """
+    made_here = name == MANIFEST or name.endswith((".safetensors", ".safetensors.index.json"))
+    if made_here or not is_simple_name(name):
+        raise ValueError(f"{name!r} can't be added: not a plain file name, or one that the writer makes itself")
+
+
+def check_tensor_name(name: str, taken: Container[str]) -> None:
+    """Make sure that a tensor of that name may be added.
+
+    Args:
+        name: the name.
+        taken: the names added before.
+
+    Raises:
+        ValueError: it was added before, is reserved by the file format, or is too long.
+    """
+    if name in taken or name == METADATA or len(name) > _LONGEST_NAME:
+        raise ValueError(f"tensor name {name[:_LONGEST_NAME]!r} was added before, is reserved or too long")
 
 
 class _Series:
@@ -146,7 +163,7 @@ class _Series:
         self._shard_bytes = shard_bytes
         self._number_of: dict[str, int] = {}
         self._total_bytes = 0
-        self._closed = 0
+        self._closed: list[Fingerprint] = []
         self._current: _Shard | None = None
 
     def __enter__(self) -> "_Series":
@@ -157,38 +174,44 @@ class _Series:
             self._current.file.close()
 
     def add(self, name: str, array: Array, dtype: str | None) -> None:
-        if name in self._number_of or name == METADATA or len(name) > _LONGEST_NAME:
-            raise ValueError(f"tensor name {name[:_LONGEST_NAME]!r} was added before, is reserved or too long")
+        check_tensor_name(name, self._number_of)
         stored, bits = encode(np.asarray(array), dtype)
         info = TensorInfo(stored, bits.shape)
         if self._current is not None and self._current.is_full(info, self._shard_bytes):
             self._close_current()
         if self._current is None:
-            self._current = _Shard(self._unfinished(self._closed + 1))
+            self._current = _Shard(self._unfinished(len(self._closed) + 1))
         self._current.add(name, info, bits)
-        self._number_of[name] = self._closed + 1
+        self._number_of[name] = len(self._closed) + 1
         self._total_bytes += info.nbytes
 
-    def finish(self, always: bool) -> None:
-        """Close the last file, give all their final names and write the index (where empty, only if `always`)."""
+    def finish(self, always: bool) -> dict[str, Fingerprint]:
+        """Close the last file, give all their final names, and write the index.
+
+        Args:
+            always: also where there is no tensor.
+
+        Returns:
+            The fingerprints of all files, by name.
+        """
         self._close_current()
         if not self._number_of and not always:
-            return
-        numbers = range(1, self._closed + 1)
-        final = {number: f"{self._stem}-{number:05d}-of-{self._closed:05d}.safetensors" for number in numbers}
-        for number, name in final.items():
+            return {}
+        count = len(self._closed)
+        names = [f"{self._stem}-{number:05d}-of-{count:05d}.safetensors" for number in range(1, count + 1)]
+        for number, name in enumerate(names, start=1):
             self._unfinished(number).rename(self._folder / name)
-        weight_map = {name: final[number] for name, number in sorted(self._number_of.items())}
+        weight_map = {name: names[number - 1] for name, number in sorted(self._number_of.items())}
         index = {"metadata": {"total_size": self._total_bytes}, "weight_map": weight_map}
-        write_synced(self._folder / index_name(self._stem), json_bytes(index))
+        written = write_new(self._folder / index_name(self._stem), json_bytes(index))
+        return {**dict(zip(names, self._closed, strict=True)), index_name(self._stem): written}
 
     def _unfinished(self, number: int) -> Path:
         return self._folder / f"{self._stem}-{number:05d}.safetensors"
 
     def _close_current(self) -> None:
         if self._current is not None:
-            self._current.close()
-            self._closed += 1
+            self._closed.append(self._current.finish())
             self._current = None
 
 
@@ -196,8 +219,7 @@ class _Shard:
     """One safetensors file that is being written: data first, the header in the space before it at the end."""
 
     def __init__(self, path: Path):
-        self.file: BinaryIO = path.open("xb")
-        self.file.seek(_DATA_START)
+        self.file = NewFile(path, _DATA_START)
         self._entries: list[bytes] = []
         self._header_bytes = 0
         self._data_bytes = 0
@@ -212,9 +234,5 @@ class _Shard:
         self._header_bytes += len(entry) + 1
         self._data_bytes += info.nbytes
 
-    def close(self) -> None:
-        self.file.seek(0)
-        self.file.write(render_header(self._entries, _FILE_METADATA, _DATA_START))
-        self.file.flush()
-        os.fsync(self.file.fileno())
-        self.file.close()
+    def finish(self) -> Fingerprint:
+        return self.file.finish(render_header(self._entries, _FILE_METADATA, _DATA_START))

@@ -59,7 +59,11 @@ class RunConfig:
         False,
         modes=TRAIN_MODES,
     )
-    auto_trans_ckpt: bool = key("Convert load_checkpoint to the present layout.", False, inert=_ANY_LAYOUT)
+    auto_trans_ckpt: bool = key(
+        "Load a checkpoint that is cut for another layout; otherwise it is refused with the command that converts it.",
+        False,
+        modes=_TRAIN_EVAL,
+    )
     src_strategy_path_or_dir: str | None = key("Layout of load_checkpoint, a file or folder.", None, inert=_ANY_LAYOUT)
     dst_strategy_path_or_dir: str | None = key("Layout to convert to, a file or folder.", None, inert=_ANY_LAYOUT)
     load_ckpt_format: Literal["ckpt", "safetensors"] = key(

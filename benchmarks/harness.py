@@ -1,0 +1,212 @@
+"""Compares two programs: they run as processes of their own, in turn, and must compute the same.
+
+A program prints one JSON object as its last line:
+
+    {"measures": {"save_s": 0.61, "load_s": 0.20}, "result": "whatever must agree", "versions": {"numpy": "2.4.6"}}
+
+A benchmark makes two contenders, compares them, and reports:
+
+    ours = Contender("mf", (sys.executable, "worker.py", "mf"))
+    peer = Contender("peer", (peer_python, "worker.py", "peer"))
+    report(compare("saving 1 GB", ours, peer), json_path)
+"""
+
+import json
+import operator
+import os
+import platform
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROUNDS = 10
+"""At least; fewer say little on a machine that does other work too."""
+
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class BenchmarkError(Exception):
+    """A program failed, or the two did not compute the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One of the two programs.
+
+    Attributes:
+        name: what the table calls it.
+        command: program and arguments.
+        variables: environment variables on top of those of the benchmark.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All runs of two contenders.
+
+    Attributes:
+        title: what was measured.
+        contenders: first and second.
+        runs: for each contender what its runs printed, in the order of the rounds.
+        settings: what else belongs to the numbers, such as sizes.
+        load: the machine's load average over the last minute, before and after.
+    """
+
+    title: str
+    contenders: tuple[Contender, Contender]
+    runs: tuple[list[dict[str, Any]], list[dict[str, Any]]]
+    settings: Mapping[str, Any]
+    load: tuple[float, float]
+
+    def values(self, measure: str) -> tuple[list[float], list[float]]:
+        """One measure in all rounds, of the first and of the second contender."""
+        first, second = ([run["measures"][measure] for run in runs] for runs in self.runs)
+        return first, second
+
+    def measures(self) -> list[str]:
+        """What both contenders measure."""
+        return [name for name in self.runs[0][0]["measures"] if name in self.runs[1][0]["measures"]]
+
+
+def compare(
+    title: str,
+    first: Contender,
+    second: Contender,
+    *,
+    rounds: int = ROUNDS,
+    same: Callable[[Any, Any], bool] = operator.eq,
+    settings: Mapping[str, Any] | None = None,
+) -> Comparison:
+    """Run both in turn, after one round that warms up caches and is not counted.
+
+    Args:
+        title: what is measured.
+        first: whose values are divided in the ratios.
+        second: by whose values.
+        rounds: how often each runs.
+        same: says whether two results agree.
+        settings: what else belongs to the numbers.
+
+    Returns:
+        All runs.
+
+    Raises:
+        BenchmarkError: a program failed, or a result differs from that of the first run.
+    """
+    runs: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
+    before = os.getloadavg()[0]
+    expected = None
+    for number in range(rounds + 1):
+        sys.stderr.write(f"{title}: round {number} of {rounds}\n")
+        for contender, kept in zip((first, second), runs, strict=True):
+            run = _run(contender)
+            expected = run["result"] if expected is None else expected
+            if not same(expected, run["result"]):
+                raise BenchmarkError(f"{contender.name}: result {run['result']} differs from {expected}")
+            if number:
+                kept.append(run)
+    return Comparison(title, (first, second), runs, settings or {}, (before, os.getloadavg()[0]))
+
+
+def report(comparison: Comparison, json_path: Path | None = None) -> None:
+    """Print the comparison as a table, and add it as one line of JSON to a file.
+
+    Args:
+        comparison: what `compare` returned.
+        json_path: the file; None for none.
+    """
+    summary = summarize(comparison)
+    sys.stdout.write(as_table(comparison.title, summary))
+    if json_path is not None:
+        with json_path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(summary) + "\n")
+
+
+def summarize(comparison: Comparison) -> dict[str, Any]:
+    """A comparison as plain data: for each measure medians, quartiles and ratio, and where the numbers come from."""
+    rows = {}
+    for measure in comparison.measures():
+        first, second = comparison.values(measure)
+        # Pairs of one round met the same state of the machine.
+        pairs = [one / other for one, other in zip(first, second, strict=True)]
+        rows[measure] = {
+            "first": _spread(first),
+            "second": _spread(second),
+            "ratio_of_medians": statistics.median(first) / statistics.median(second),
+            "ratio_by_round": _spread(pairs),
+        }
+    return {
+        "title": comparison.title,
+        "settings": dict(comparison.settings),
+        "contenders": [
+            {"name": one.name, "command": one.command, "variables": dict(one.variables), **_versions(runs)}
+            for one, runs in zip(comparison.contenders, comparison.runs, strict=True)
+        ],
+        "rounds": len(comparison.runs[0]),
+        "measures": rows,
+        "machine": _machine(),
+        "load_average": comparison.load,
+    }
+
+
+def as_table(title: str, summary: Mapping[str, Any]) -> str:
+    """The summary for a person: `median [lower quartile, upper quartile]` of each contender, and the ratio."""
+    names = [contender["name"] for contender in summary["contenders"]]
+    lines = [["", *names, f"{names[0]} / {names[1]}"]]
+    for measure, row in summary["measures"].items():
+        lines.append([measure, *(_cell(row[key]) for key in ("first", "second", "ratio_by_round"))])
+    widths = [max(len(line[column]) for line in lines) for column in range(4)]
+    table = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    machine = summary["machine"]
+    head = (
+        f"{title} ({summary['rounds']} rounds in turn; median [quartiles]; {machine['cores']} x {machine['processor']})"
+    )
+    return "\n".join([head, *table]) + "\n\n"
+
+
+def _run(contender: Contender) -> dict[str, Any]:
+    environment = {**os.environ, **contender.variables}
+    done = subprocess.run(contender.command, env=environment, capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    if done.returncode or not lines:
+        raise BenchmarkError(f"{contender.name}: exit status {done.returncode}\n{done.stderr}")
+    run: dict[str, Any] = json.loads(lines[-1])
+    return run
+
+
+def _spread(values: list[float]) -> dict[str, float]:
+    lower, median, upper = statistics.quantiles(values, n=4, method="inclusive")
+    return {"median": median, "lower": lower, "upper": upper, "least": min(values), "most": max(values)}
+
+
+def _cell(spread: Mapping[str, float]) -> str:
+    return f"{spread['median']:.3g} [{spread['lower']:.3g}, {spread['upper']:.3g}]"
+
+
+def _versions(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"versions": runs[0].get("versions", {})}
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "system": platform.platform(),
+        "threads": {name: os.environ[name] for name in _THREAD_VARIABLES if name in os.environ},
+    }
+
+
+def _processor() -> str:
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text(encoding="utf-8").splitlines() if information.exists() else []
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(models, platform.processor())

@@ -1,0 +1,101 @@
+"""`mf-ckpt reshard`: a checkpoint cut for another mesh."""
+
+import time
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from mf_ckpt.cli.output import PATH_HELP, ProgressLine, add_json_option, open_path, print_written
+from mf_ckpt.families import CheckpointFamily, family_of
+from mf_ckpt.placement_rules import check_even, place, rules_of
+from mf_ckpt.reader import Reader
+from mf_ckpt.rule_file import read_rules
+from mf_ckpt.transform import transform
+from mf_config.command_line import OK, Command
+from mf_config.layout import AXES, Mesh
+from mf_config.problems import UserError, name_values
+from mf_config.suggest import nearest
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("source", metavar="SRC", help=PATH_HELP)
+    parser.add_argument("destination", metavar="DST", help="the new checkpoint's folder")
+    parser.add_argument(
+        "--mesh", required=True, help="ranks along each axis, such as tp=4,pp=2; tp=1 for whole tensors"
+    )
+    parser.add_argument(
+        "--rules",
+        metavar="FILE",
+        help="TOML file with a table [[rule]] for each kind of tensor; without, the model family's rules or those of "
+        "SRC's layout.json are taken",
+    )
+    parser.add_argument("--shard-optimizer", action="store_true", help="divide optimizer state over dp too (ZeRO)")
+    parser.add_argument(
+        "--allow-uneven", action="store_true", help="first ranks get more where a weight can't be divided equally"
+    )
+    add_json_option(parser)
+
+
+def _run(arguments: Namespace) -> int:
+    started = time.monotonic()
+    reader, destination = open_path(arguments.source), Path(arguments.destination)
+    mesh = parse_mesh(arguments.mesh)
+    layout = None
+    if mesh.size > 1:
+        known = _known(reader)
+        rules = read_rules(Path(arguments.rules)) if arguments.rules else known.rules
+        if not rules:
+            raise UserError(_no_rules(reader))
+        layout = place(
+            reader.weights,
+            reader.optimizer,
+            mesh,
+            rules,
+            ties=known.ties,
+            shard_optimizer=arguments.shard_optimizer,
+        )
+        if not arguments.allow_uneven:
+            check_even(layout)
+    transform(reader, destination, layout=layout, progress=ProgressLine())
+    print_written(destination, time.monotonic() - started, arguments.json)
+    return OK
+
+
+def parse_mesh(text: str) -> Mesh:
+    """The mesh of a command line.
+
+    Args:
+        text: axes with their degrees, such as `tp=4,pp=2`.
+
+    Raises:
+        UserError: it isn't of this form, or names an unknown axis.
+    """
+    degrees: dict[str, int] = {}
+    for part in text.split(","):
+        axis, _, degree = part.partition("=")
+        if axis not in AXES:
+            guess = nearest(axis, AXES)
+            hint = f" Did you mean {guess}?" if guess else ""
+            raise UserError(f"--mesh: no axis {axis!r}. Allowed: {name_values(AXES)}.{hint}")
+        if axis in degrees or not degree.isdecimal() or int(degree) < 1:
+            raise UserError(f"--mesh: {part!r}. Allowed: each axis once, with a degree of at least 1: tp=4,pp=2.")
+        degrees[axis] = int(degree)
+    return Mesh.of(**degrees)
+
+
+def _known(reader: Reader) -> CheckpointFamily:
+    """What the model's family says, else what the source's own layout does; nothing where there is neither."""
+    family = family_of(reader.config) if reader.config else None
+    if family is None or not family.rules:
+        layout = reader.layout
+        family = CheckpointFamily(tuple(rules_of(layout)), ties=layout.ties) if layout else CheckpointFamily()
+    return family
+
+
+def _no_rules(reader: Reader) -> str:
+    return (
+        f"{reader.path}: nothing says how its tensors may be cut: no installed model family knows its config.json, and "
+        "it has no layout.json. Allowed: --rules FILE."
+    )
+
+
+COMMAND = Command("reshard", "Cut a checkpoint for another mesh, or put it together.", _add_arguments, _run)

@@ -1,0 +1,36 @@
+"""`mf-ckpt verify`: whether a checkpoint is as it was saved."""
+
+from argparse import ArgumentParser, Namespace
+
+from mf_ckpt.cli.output import PATH_HELP, add_json_option, print_json, print_text
+from mf_ckpt.cli.texts import printable
+from mf_ckpt.manifest import MANIFEST
+from mf_ckpt.retention import find
+from mf_ckpt.verification import verify
+from mf_config.command_line import FAILURE, OK, Command
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("path", metavar="PATH", help=PATH_HELP)
+    add_json_option(parser)
+
+
+def _run(arguments: Namespace) -> int:
+    path = find(arguments.path)
+    findings = verify(path)
+    has_checksums = (path / MANIFEST).exists()
+    if arguments.json:
+        rows = [{"path": str(finding.path), "what": finding.what} for finding in findings]
+        print_json({"path": str(path), "has_checksums": has_checksums, "findings": rows})
+    elif findings:
+        print_text("\n".join(printable(str(finding)) for finding in findings))
+    elif has_checksums:
+        print_text(f"{path}: sound; every file is as it was saved")
+    else:
+        print_text(f"{path}: headers and index are sound; it has no {MANIFEST} with checksums of the content")
+    return FAILURE if findings else OK
+
+
+COMMAND = Command(
+    "verify", "Check every file of a checkpoint; exit status 1 where a fault is found.", _add_arguments, _run
+)

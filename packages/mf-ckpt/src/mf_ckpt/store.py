@@ -1,0 +1,106 @@
+"""Writes a checkpoint whose tensors come from sources: resumably, verified, in one step into its place."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mf_ckpt.file_plan import Series
+from mf_ckpt.files import CheckpointError, is_simple_name, member
+from mf_ckpt.fingerprints import Fingerprint, copy_new, write_new
+from mf_ckpt.layouts import LAYOUT
+from mf_ckpt.manifest import MANIFEST, Manifest, write_manifest
+from mf_ckpt.partial_job import discard_jobs, partial_job
+from mf_ckpt.pump import Progress, write_files
+from mf_ckpt.staging import check_place, publish
+
+READING_THREADS = min(4, os.cpu_count() or 1)
+"""Enough to keep a disk busy; more than there are processors only take them from the thread that writes."""
+
+_WEIGHTS_OF_ANY_FORM = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf", ".h5", ".msgpack", ".onnx")
+_MADE_HERE = (MANIFEST, LAYOUT)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a checkpoint is to hold.
+
+    Attributes:
+        series: its tensors.
+        documents: name to content, or to a file that is copied.
+        source: what the tensors are made from.
+        step: optimizer updates done; None where that is not known.
+        origin: everything that decides the bytes of the tensors, beside their names, types and shapes.
+        has_manifest: True for an mf checkpoint, False for a plain Hugging Face folder.
+    """
+
+    series: tuple[Series, ...]
+    documents: Mapping[str, bytes | Path]
+    source: Path
+    step: int | None
+    origin: str
+    has_manifest: bool = True
+
+
+def store(
+    content: Content, destination: str | Path, *, progress: Progress | None = None, workers: int = READING_THREADS
+) -> None:
+    """Write a checkpoint, or go on with the writing of it; it takes its place when it is complete.
+
+    Args:
+        content: what it is to hold.
+        destination: its folder.
+        progress: called with bytes done and bytes in all.
+        workers: threads that read.
+
+    Raises:
+        UserError: the destination can't be written to, or a tensor can't be read.
+    """
+    place = Path(destination)
+    if place.resolve() == content.source.resolve():
+        raise CheckpointError(place, "is the source itself. Allowed: another place.")
+    check_place(place)
+    plans = [series.plan() for series in content.series]
+    files = [file for planned, _ in plans for file in planned]
+    documents = {**content.documents, **{name: text for _, indexes in plans for name, text in indexes.items()}}
+    headers = "".join(f"{file.name} {file.header!r}" for file in files)
+    with partial_job(place, f"{content.origin} {headers}") as job:
+        written = write_files(files, job, workers=workers, progress=progress or _ignore)
+        for name, document in documents.items():
+            written[name] = _write_document(job.folder / name, document)
+        (job.folder / MANIFEST).unlink(missing_ok=True)
+        if content.has_manifest:
+            write_manifest(job.folder, Manifest(content.step, written))
+        job.finish()
+        publish(job.folder, place)
+    discard_jobs(place)
+
+
+def documents_of(path: Path) -> dict[str, Path]:
+    """The files beside the tensors of a checkpoint folder, such as config.json and the tokenizer's, by name.
+
+    Raises:
+        CheckpointError: one is a link that leaves the folder.
+    """
+    files = sorted(file.name for file in path.iterdir() if file.is_file()) if path.is_dir() else []
+    return {name: member(path, name) for name in files if is_simple_name(name) and not _is_remade(name)}
+
+
+def describe_origin(path: Path) -> str:
+    """The files of a checkpoint with their sizes and times, by which another state of the same path is told apart."""
+    files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
+    return " ".join(f"{file.resolve()}:{file.stat().st_size}:{file.stat().st_mtime_ns}" for file in files)
+
+
+def _is_remade(name: str) -> bool:
+    return name in _MADE_HERE or name.endswith((*_WEIGHTS_OF_ANY_FORM, ".index.json"))
+
+
+def _write_document(path: Path, document: bytes | Path) -> Fingerprint:
+    # An earlier try may have written it.
+    path.unlink(missing_ok=True)
+    return write_new(path, document) if isinstance(document, bytes) else copy_new(document, path)
+
+
+def _ignore(done: int, total: int) -> None:
+    """Progress that nobody asked for."""
