@@ -9,7 +9,6 @@ from mf_config.command_line import Command
 from mf_config.problems import blockers_in
 from mf_models.threads import sleep_while_waiting
 from mf_train.dispatch import run_mode
-from mf_train.launcher import launch
 from mf_train.options import RunOptions
 from mf_train.process_count import check_process_count
 
@@ -46,6 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _launch(arguments: argparse.Namespace, output_dir: Path) -> int:
     """Start the same command in each of the worker processes, and wait for them."""
+    # On demand: it loads NumPy, which would double the time in which `mf-train validate` starts.
+    from mf_train.launcher import launch
+
     command = ["-m", "mf_train", "run", arguments.config, "--set", "use_parallel=True"]
     for override in arguments.overrides:
         command += ["--set", override]
