@@ -5,7 +5,7 @@ from pathlib import Path
 
 import mindspore
 
-from mf_ckpt.mindspore_ckpt.rank_folders import open_rank_folders
+from mf_ckpt.formats.mindspore_ckpt.rank_folders import open_rank_folders
 
 VERSIONS = {"mindspore": mindspore.__version__}
 

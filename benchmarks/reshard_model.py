@@ -7,11 +7,11 @@ import numpy as np
 
 from mf_ckpt import ArraySource, Layout, PlacementRule, RankSource, Reader, place, transform
 from mf_ckpt.dtypes import Array
-from mf_ckpt.headers import TensorInfo
-from mf_ckpt.mindspore_ckpt.ckpt_writer import CkptWriter
-from mf_ckpt.mindspore_ckpt.strategy import write_strategy
-from mf_ckpt.mindspore_ckpt.strategy_layouts import to_strategy
-from mf_ckpt.source import Slices, Source, TableSource, bounded
+from mf_ckpt.formats.mindspore_ckpt.ckpt_writer import CkptWriter
+from mf_ckpt.formats.mindspore_ckpt.strategy import write_strategy
+from mf_ckpt.formats.mindspore_ckpt.strategy_layouts import to_strategy
+from mf_ckpt.sources.source import Slices, Source, TableSource, bounded
+from mf_ckpt.tensor_info import TensorInfo
 from mf_config.layout import Mesh, Shard
 
 HIDDEN, INNER, VOCABULARY, KEY_ROWS, HEAD = 2048, 5632, 32000, 256, 64

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import settings
 
 from mf_ckpt.dtypes import Array
-from mf_ckpt.headers import TensorInfo
-from mf_ckpt.source import Slices, Source, bounded
+from mf_ckpt.sources.source import Slices, Source, bounded
+from mf_ckpt.tensor_info import TensorInfo
 
 # A busy machine is no defect: examples that write files have no deadline.
 settings.register_profile("mf-ckpt", deadline=None)

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 
-from mf_ckpt.files import JsonObject
-from mf_ckpt.keymap import KeyMap
-from mf_ckpt.placement_rules import PlacementRule
+from mf_ckpt.disk.files import JsonObject
+from mf_ckpt.keymap.keymap import KeyMap
+from mf_ckpt.placement.placement_rules import PlacementRule
 
 GROUP = "mf.checkpoint_families"
 

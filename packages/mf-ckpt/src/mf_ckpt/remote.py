@@ -18,10 +18,10 @@ from typing import Any
 
 from xxhash import xxh3_128_hexdigest
 
-from mf_ckpt.files import is_simple_name, sync
-from mf_ckpt.fingerprints import Fingerprint, read_fingerprints, write_new
-from mf_ckpt.manifest import MANIFEST, Manifest, decode_manifest, is_complete
-from mf_ckpt.verification import verify
+from mf_ckpt.disk.files import is_simple_name, sync
+from mf_ckpt.reading.verification import verify
+from mf_ckpt.store.fingerprints import Fingerprint, read_fingerprints, write_new
+from mf_ckpt.store.manifest import MANIFEST, Manifest, decode_manifest, is_complete
 from mf_config.problems import UserError
 
 _log = logging.getLogger(__name__)

@@ -4,10 +4,20 @@ import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from mf_ckpt.cli.output import PATH_HELP, ProgressLine, add_json_option, note, open_path, print_written
-from mf_ckpt.files import read_json
-from mf_ckpt.forms import in_hf_form, write_mindspore
-from mf_ckpt.transform import export, transform
+from mf_ckpt.cli.output import (
+    PATH_HELP,
+    ProgressLine,
+    add_json_option,
+    add_strategy_option,
+    note,
+    note_adapter,
+    open_path,
+    print_written,
+)
+from mf_ckpt.conversion.other_programs import in_hf_form, write_mindspore
+from mf_ckpt.conversion.transform import export, transform
+from mf_ckpt.disk.files import read_json
+from mf_ckpt.sources.source import some
 from mf_config.command_line import OK, Command
 
 DTYPES = ("F32", "F16", "BF16")
@@ -21,17 +31,19 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--config", metavar="FILE", help="config.json of the model in Hugging Face form, where SRC has none"
     )
+    add_strategy_option(parser)
     add_json_option(parser)
 
 
 def _run(arguments: Namespace) -> int:
     started = time.monotonic()
     destination = Path(arguments.destination)
-    opened = open_path(arguments.source)
+    opened = open_path(arguments.source, arguments.strategy)
     config = read_json(Path(arguments.config)) if arguments.config else opened.config
     reader, left_out = in_hf_form(opened, config)
+    note_adapter(opened)
     if left_out:
-        note(f"left out, for no weight is named so: {', '.join(left_out)}")
+        note(f"left out {len(left_out)} tensors, for no weight is named so: {some(left_out)}")
     progress = ProgressLine()
     if arguments.to == "mf":
         transform(reader, destination, dtype=arguments.dtype, progress=progress)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from mf_ckpt.cli.output import PATH_HELP, ProgressLine, add_json_option, open_path, print_json, print_text
 from mf_ckpt.cli.texts import printable
-from mf_ckpt.comparison import Comparison, compare_checkpoints
+from mf_ckpt.reading.comparison import Comparison, compare_checkpoints
 from mf_config.command_line import FAILURE, OK, Command
 
 _SHOWN = 20

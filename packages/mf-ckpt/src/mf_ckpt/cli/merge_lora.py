@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from mf_ckpt.cli.output import PATH_HELP, ProgressLine, add_json_option, open_path, print_written
-from mf_ckpt.merge import merge_lora
+from mf_ckpt.conversion.merge_lora import merge_lora
 from mf_config.command_line import OK, Command
 
 

@@ -7,9 +7,10 @@ from argparse import ArgumentParser
 from pathlib import Path
 
 from mf_ckpt.cli.texts import size_text
-from mf_ckpt.files import JsonObject
-from mf_ckpt.reader import Reader, open_checkpoint
-from mf_ckpt.retention import find
+from mf_ckpt.disk.files import JsonObject
+from mf_ckpt.lora.peft import is_adapter
+from mf_ckpt.reading.reader import Reader, open_checkpoint
+from mf_ckpt.store.run_folder import find
 
 PATH_HELP = (
     "a checkpoint folder of mf, Hugging Face or MindSpore form, a .safetensors, .ckpt or .gguf file, "
@@ -73,9 +74,29 @@ def note(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
-def open_path(path: str) -> Reader:
-    """The checkpoint that a path on the command line means."""
-    return open_checkpoint(find(path))
+def add_strategy_option(parser: ArgumentParser) -> None:
+    """Declare `--strategy`."""
+    parser.add_argument(
+        "--strategy",
+        metavar="PATH",
+        help="strategy file, or folder of them, of rank_N folders; without it, the folder strategy beside them",
+    )
+
+
+def note_adapter(reader: Reader) -> None:
+    """Tell a person where an adapter lies beside the weights: it is left behind."""
+    if is_adapter(reader.path):
+        note(f"{reader.path}: the LoRA adapter there is left out; mf-ckpt merge-lora merges it into its base")
+
+
+def open_path(path: str, strategy: str | None = None) -> Reader:
+    """The checkpoint that a path on the command line means.
+
+    Args:
+        path: the path.
+        strategy: what `--strategy` says.
+    """
+    return open_checkpoint(find(path), strategy)
 
 
 def print_written(destination: Path, seconds: float, as_json: bool) -> None:

@@ -5,10 +5,10 @@ from fnmatch import fnmatchcase
 
 from mf_ckpt.cli.tensor_tree import Leaf, tree_lines
 from mf_ckpt.cli.texts import printable, size_text
-from mf_ckpt.files import JsonObject
-from mf_ckpt.layouts import Layout
-from mf_ckpt.reader import Reader
-from mf_ckpt.source import Source
+from mf_ckpt.disk.files import JsonObject
+from mf_ckpt.placement.layout import Layout
+from mf_ckpt.reading.reader import Reader
+from mf_ckpt.sources.source import Source
 from mf_config.layout import TensorLayout
 
 
@@ -54,6 +54,8 @@ def as_text(report: JsonObject) -> str:
         layout = Layout.from_json(report["layout"])
         lines.append(f"layout: {layout.mesh}; {'stored as pieces of ranks' if report['sliced'] else 'stored whole'}")
         lines += [f"tied: {name} is {original}" for name, original in layout.ties.items()]
+    elif report["sliced"]:
+        lines.append("stored as pieces of ranks")
     return "\n".join(map(printable, lines))
 
 

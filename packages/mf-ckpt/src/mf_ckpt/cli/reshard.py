@@ -4,12 +4,13 @@ import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from mf_ckpt.cli.output import PATH_HELP, ProgressLine, add_json_option, open_path, print_written
+from mf_ckpt.cli.output import PATH_HELP, ProgressLine, add_json_option, note_adapter, open_path, print_written
+from mf_ckpt.conversion.transform import transform
 from mf_ckpt.families import CheckpointFamily, family_of
-from mf_ckpt.placement_rules import check_even, place, rules_of
-from mf_ckpt.reader import Reader
-from mf_ckpt.rule_file import read_rules
-from mf_ckpt.transform import transform
+from mf_ckpt.placement.layout import Layout
+from mf_ckpt.placement.placement_rules import check_even, place, rules_of
+from mf_ckpt.placement.rule_file import read_rules
+from mf_ckpt.reading.reader import Reader
 from mf_config.command_line import OK, Command
 from mf_config.layout import AXES, Mesh
 from mf_config.problems import UserError, name_values
@@ -39,6 +40,7 @@ def _run(arguments: Namespace) -> int:
     started = time.monotonic()
     reader, destination = open_path(arguments.source), Path(arguments.destination)
     mesh = parse_mesh(arguments.mesh)
+    note_adapter(reader)
     layout = None
     if mesh.size > 1:
         known = _known(reader)
@@ -54,7 +56,7 @@ def _run(arguments: Namespace) -> int:
             shard_optimizer=arguments.shard_optimizer,
         )
         if not arguments.allow_uneven:
-            check_even(layout)
+            _check_even(layout)
     transform(reader, destination, layout=layout, progress=ProgressLine())
     print_written(destination, time.monotonic() - started, arguments.json)
     return OK
@@ -80,6 +82,13 @@ def parse_mesh(text: str) -> Mesh:
             raise UserError(f"--mesh: {part!r}. Allowed: each axis once, with a degree of at least 1: tp=4,pp=2.")
         degrees[axis] = int(degree)
     return Mesh.of(**degrees)
+
+
+def _check_even(layout: Layout) -> None:
+    try:
+        check_even(layout)
+    except UserError as error:
+        raise UserError(f"{error}\nOr --allow-uneven: the first ranks get more.") from None
 
 
 def _known(reader: Reader) -> CheckpointFamily:

@@ -2,22 +2,23 @@
 
 from argparse import ArgumentParser, Namespace
 
-from mf_ckpt.cli.output import PATH_HELP, add_json_option, print_json, print_text
+from mf_ckpt.cli.output import PATH_HELP, add_json_option, add_strategy_option, print_json, print_text
 from mf_ckpt.cli.texts import printable
-from mf_ckpt.manifest import MANIFEST
-from mf_ckpt.retention import find
-from mf_ckpt.verification import verify
+from mf_ckpt.reading.verification import verify
+from mf_ckpt.store.manifest import MANIFEST
+from mf_ckpt.store.run_folder import find
 from mf_config.command_line import FAILURE, OK, Command
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", help=PATH_HELP)
+    add_strategy_option(parser)
     add_json_option(parser)
 
 
 def _run(arguments: Namespace) -> int:
     path = find(arguments.path)
-    findings = verify(path)
+    findings = verify(path, arguments.strategy)
     has_checksums = (path / MANIFEST).exists()
     if arguments.json:
         rows = [{"path": str(finding.path), "what": finding.what} for finding in findings]
@@ -27,7 +28,7 @@ def _run(arguments: Namespace) -> int:
     elif has_checksums:
         print_text(f"{path}: sound; every file is as it was saved")
     else:
-        print_text(f"{path}: headers and index are sound; it has no {MANIFEST} with checksums of the content")
+        print_text(f"{path}: headers and index are sound; there is no {MANIFEST} with checksums of all content")
     return FAILURE if findings else OK
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from mf_ckpt.dtypes import Array
 from mf_ckpt.lora.config import LoraConfig
-from mf_ckpt.source import Slices, Source
+from mf_ckpt.sources.source import Slices, Source
 from mf_config.problems import UserError
 
 WEIGHT = ".weight"

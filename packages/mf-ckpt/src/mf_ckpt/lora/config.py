@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from mf_ckpt.files import JsonObject
+from mf_ckpt.disk.files import JsonObject
 from mf_config.problems import UserError
 
 _Value = TypeVar("_Value", int, float)

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mf_ckpt.disk.files import JsonObject
 from mf_ckpt.dtypes import Array, encode
-from mf_ckpt.files import JsonObject
-from mf_ckpt.headers import TensorInfo
 from mf_ckpt.lora.adapter import Adapter, problems_as_one
-from mf_ckpt.source import Slices, Source, TableSource, bounded
-from mf_ckpt.tensors import some
+from mf_ckpt.sources.source import Slices, Source, TableSource, bounded, some
+from mf_ckpt.tensor_info import TensorInfo
 from mf_config.problems import UserError
 from mf_config.suggest import nearest
 

@@ -12,8 +12,8 @@ import numpy as np
 from mf_ckpt.dtypes import Array
 from mf_ckpt.lora.adapter import WEIGHT, Adapter, pair_of, problems_as_one
 from mf_ckpt.lora.config import LoraConfig
-from mf_ckpt.mapped import RenamedSource
-from mf_ckpt.source import Source
+from mf_ckpt.sources.renamed import RenamedSource
+from mf_ckpt.sources.source import Source
 from mf_config.problems import UserError
 
 _NAME = re.compile(r"(?P<module>.+)\.(?:mindpet|tk)_delta_lora_(?P<side>[abAB])\Z")

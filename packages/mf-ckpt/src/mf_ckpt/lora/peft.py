@@ -11,24 +11,24 @@ from pathlib import Path
 
 import numpy as np
 
-from mf_ckpt.beside import beside
-from mf_ckpt.file_plan import Series
-from mf_ckpt.files import CheckpointError, JsonObject, json_bytes, member, read_json
+from mf_ckpt.disk.atomic_file import atomic_file
+from mf_ckpt.disk.files import CheckpointError, JsonObject, json_bytes, member, read_json
+from mf_ckpt.formats.safetensors_file.tensors import open_file
 from mf_ckpt.lora.adapter import WEIGHT, Adapter, LoraPair, pair_of, problems_as_one
 from mf_ckpt.lora.config import LoraConfig
-from mf_ckpt.mapped import RenamedSource
-from mf_ckpt.source import Source
-from mf_ckpt.staging import locked_partial, publish
-from mf_ckpt.tensors import open_file
+from mf_ckpt.sources.renamed import RenamedSource
+from mf_ckpt.sources.source import Source
+from mf_ckpt.store.file_plan import Series
+from mf_ckpt.store.staging import locked_partial, publish
 from mf_config.problems import UserError
 
-CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+ADAPTER_CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 
 _PREFIX = "base_model.model."
 _PAIR = re.compile(r"(?P<module>.+)\.lora_(?P<kind>embedding_)?(?P<side>[AB])(?P<weight>\.weight)?\Z")
 _UNKNOWN = re.compile(r"lora_|trainable_tokens|\bbase_layer\b|\boriginal_module\b")
 """What a tensor's name has that is neither a plain product nor a plain replacement."""
-_OURS = {CONFIG, WEIGHTS, "README.md"}
+_OURS = {ADAPTER_CONFIG, WEIGHTS, "README.md"}
 """What an adapter's folder may hold and still be replaced as a whole."""
 _HEAD, _EMBEDDINGS = "lm_head.weight", ("embed_tokens.weight", "wte.weight")
 _FILE_METADATA = {"format": "pt"}
@@ -37,7 +37,7 @@ _NO_LIMIT = 2**63
 
 def is_adapter(path: Path) -> bool:
     """Whether a path is a folder that holds an adapter, alone or beside base weights."""
-    return (path / CONFIG).is_file()
+    return (path / ADAPTER_CONFIG).is_file()
 
 
 def open_adapter(path: str | Path) -> Adapter:
@@ -54,14 +54,17 @@ def open_adapter(path: str | Path) -> Adapter:
             faults in one message.
     """
     folder = Path(path)
+    if not is_adapter(folder):
+        what = f"is no PEFT adapter: it has no {ADAPTER_CONFIG}" if folder.exists() else "no such file or folder"
+        raise CheckpointError(folder, what)
     if not (folder / WEIGHTS).is_file() and (folder / "adapter_model.bin").is_file():
         raise CheckpointError(folder, f"has its adapter as a pickle only, which is never read. Allowed: {WEIGHTS}.")
     try:
-        config = LoraConfig.from_json(read_json(member(folder, CONFIG)))
+        config = LoraConfig.from_json(read_json(member(folder, ADAPTER_CONFIG)))
     except CheckpointError:
         raise
     except UserError as error:
-        raise CheckpointError(folder / CONFIG, str(error)) from None
+        raise CheckpointError(folder / ADAPTER_CONFIG, str(error)) from None
     return _adapter(open_file(member(folder, WEIGHTS)), config, str(folder))
 
 
@@ -97,12 +100,12 @@ def write_adapter(path: str | Path, adapter: Adapter) -> None:
     series = Series("", RenamedSource(adapter.tensors, names), _NO_LIMIT, _FILE_METADATA, one_file_name=WEIGHTS)
     (planned,), _ = series.plan()
     with locked_partial(place) as folder:
-        with beside(folder / WEIGHTS) as file:
+        with atomic_file(folder / WEIGHTS) as file:
             for block in planned.blocks():
                 content = np.empty(block.nbytes, np.uint8)
                 block.fill(content)
                 file.write(content.data)
-        with beside(folder / CONFIG) as file:
+        with atomic_file(folder / ADAPTER_CONFIG) as file:
             file.write(json_bytes(_document(adapter)))
         publish(folder, place)
 

@@ -1,0 +1,99 @@
+"""Checkpoints of other programs under Hugging Face names, and back, by the key maps of the model's family."""
+
+from pathlib import Path
+
+from mf_ckpt.disk.files import CheckpointError, JsonObject
+from mf_ckpt.dtypes import ELEMENT_TYPES
+from mf_ckpt.families import CheckpointFamily, family_of
+from mf_ckpt.formats.mindspore_ckpt.ckpt_writer import CkptWriter
+from mf_ckpt.keymap.keymap import KeyMap
+from mf_ckpt.keymap.mapped import MappedSource
+from mf_ckpt.keymap.optimizer_state import owner, translated
+from mf_ckpt.reading.reader import Reader
+from mf_ckpt.sources.cast import CastSource
+from mf_ckpt.sources.renamed import RenamedSource
+from mf_ckpt.sources.source import Source
+from mf_ckpt.store.block_stream import Progress
+from mf_ckpt.store.staging import check_apart
+from mf_config.problems import UserError, name_values
+
+
+def in_hf_form(reader: Reader, config: JsonObject | None) -> tuple[Reader, list[str]]:
+    """A checkpoint with its tensors under Hugging Face names and in Hugging Face form.
+
+    Args:
+        reader: a checkpoint of any form. One of MindSpore holds the optimizer's state among its weights.
+        config: the model's config.json, which tells the family; not needed for Hugging Face names.
+
+    Returns:
+        The checkpoint, and the tensors that are neither weights nor state of a weight, such as counters of MindSpore.
+
+    Raises:
+        UserError: no family knows the model, or its map doesn't know this form.
+    """
+    given = config if reader.config is None else None
+    if reader.form == "hf":
+        same = Reader(reader.path, reader.weights, reader.optimizer, step=reader.step, config=given)
+        return (same if given else reader), []
+    keys = _keys(reader.path, _family(reader.path, config), reader.form).inverse
+    names = dict.fromkeys(name for name in reader.weights if keys.covers(name))
+    state = dict.fromkeys(name for name in reader.weights if name not in names and owner(name, names))
+    weights: Source = RenamedSource.subset(_expanded(reader.weights), names)
+    moved = translated(RenamedSource.subset(reader.weights, state), weights, keys)
+    left_out = [name for name in reader.weights if name not in names and name not in state]
+    return Reader(reader.path, MappedSource(weights, keys), moved, step=reader.step, config=given), left_out
+
+
+def _expanded(weights: Source) -> Source:
+    """Weights whose parts can be moved about: those in blocks of several values, as GGUF has them, become float32."""
+    in_blocks = any(weights.info(name).dtype not in ELEMENT_TYPES for name in weights)
+    return CastSource(weights, "F32") if in_blocks else weights
+
+
+def write_mindspore(
+    reader: Reader, destination: Path, config: JsonObject | None, dtype: str | None, progress: Progress
+) -> None:
+    """Write weights and optimizer state into one `.ckpt` file under the names of the MindSpore program.
+
+    Args:
+        reader: a checkpoint with Hugging Face names.
+        destination: the file.
+        config: the model's config.json.
+        dtype: type of all float weights; as they are where None.
+        progress: called with bytes done and bytes in all.
+
+    Raises:
+        UserError: no family knows the model, or a tensor has no place in the file's format.
+    """
+    keys = _keys(reader.path, _family(reader.path, config), "mindspore")
+    weights: Source = MappedSource(reader.weights, keys)
+    weights = weights if dtype is None else CastSource(weights, dtype)
+    sources = [weights, translated(reader.optimizer, reader.weights, keys)]
+    check_apart(reader.path, destination)
+    total, done = sum(source.info(name).nbytes for source in sources for name in source), 0
+    with CkptWriter(destination) as writer:
+        for source in sources:
+            for name in source:
+                writer.add_from(source, name)
+                done += source.info(name).nbytes
+                progress(done, total)
+
+
+def _family(path: Path, config: JsonObject | None) -> CheckpointFamily:
+    if config is None:
+        raise CheckpointError(path, "has no config.json to tell the model. Allowed: --config FILE.")
+    family = family_of(config)
+    if family is None:
+        raise UserError(
+            f"{path}: no installed model family knows model_type {config.get('model_type')!r}, whose names are needed; "
+            "pip install mf-models"
+        )
+    return family
+
+
+def _keys(path: Path, family: CheckpointFamily, form: str) -> KeyMap:
+    if form not in family.forms:
+        raise UserError(
+            f"{path}: the model's family knows no names of form {form}. Allowed: {name_values(family.forms)}."
+        )
+    return family.forms[form]

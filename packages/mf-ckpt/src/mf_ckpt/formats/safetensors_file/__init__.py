@@ -1,0 +1,1 @@
+"""Safetensors files: strict header, tensors read when they are asked for."""

@@ -1,0 +1,1 @@
+"""Sources of tensors: the interface behind every format, and sources made from other sources."""

@@ -1,0 +1,1 @@
+"""How a checkpoint gets onto the disk, stays whole there, and goes again."""
