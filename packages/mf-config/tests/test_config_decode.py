@@ -140,7 +140,8 @@ def test_warnings_and_notes_alone_do_not_stop_a_run(write: Write, toys: None, tr
     assert examined.config is not None and examined.config.seed == 1
     assert [str(p) for p in examined.problems] == [
         "run.yaml:1: seed: warning: the text '1' is taken as an integer.",
-        "run.yaml:10: runner_config.batch_size: note: one step takes 4 rows, 64 tokens for each process (batch_size 4).",
+        "run.yaml:10: runner_config.batch_size: note: one step takes 4 rows, 64 tokens for each process "
+        "(batch_size 4).",
     ]
 
 

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 from mf_config.schema import ComponentOf, key
 
 _PREPARED = "rows are prepared before the first step and read from memory"
-_NO_PAIRS = "rows are made of running text"
 _TEXT_ONLY = "mf trains on text"
 
 
@@ -28,10 +27,10 @@ class DatasetSection:
         "The tokenizer of this data set; processor.tokenizer where it is absent.", None
     )
     input_columns: tuple[str, ...] | None = key(
-        "Columns of stored rows that the network takes, in order.", None, inert="each loader gives token ids"
+        "Columns of stored rows (MindDataset) that are read; those that are there where absent.", None
     )
     output_columns: tuple[str, ...] | None = key(
-        "Columns that eod_reset makes.", None, inert="each loader gives token ids"
+        "Columns that eod_reset makes.", None, inert="positions and borders of documents are no columns"
     )
     drop_remainder: bool = key(
         "Leave out the rows at an epoch's end that do not fill a batch; otherwise they form a batch filled up with "
@@ -48,16 +47,25 @@ class DatasetSection:
         False,
         pending="attention reaches over the ends of documents",
     )
-    eod_token_id: int | None = key("Token that ends a document.", None, minimum=0, needs="eod_reset")
+    eod_token_id: int | None = key(
+        "Token that ends a document.", None, minimum=0, needs="eod_reset", inert="attention reaches over it"
+    )
     dynamic_batch: bool = key(
-        "Pad each batch only to its longest row.", False, inert="rows are full: documents follow each other"
+        "Pad each batch only to its longest row.",
+        False,
+        inert="all rows are equally long, so a step has one shape",
     )
     divisor: int = key("Lengths of a dynamic batch are a multiple of this.", 2, minimum=1, needs="dynamic_batch")
     remainder: int = key("Added to the lengths of a dynamic batch.", 1, minimum=0, needs="dynamic_batch")
     pad_token_id: int = key("What fills short rows of a dynamic batch.", 0, minimum=0, needs="dynamic_batch")
-    max_source_length: int | None = key("Tokens of a prompt.", None, minimum=1, inert=_NO_PAIRS)
-    max_target_length: int | None = key("Tokens of an answer.", None, minimum=1, inert=_NO_PAIRS)
-    max_seq_length: int | None = key("Tokens of a conversation.", None, minimum=1, inert=_NO_PAIRS)
+    max_source_length: int | None = key("Tokens of a prompt (KeyWordGenDataset).", None, minimum=1, unit="tokens")
+    max_target_length: int | None = key("Tokens of an answer (KeyWordGenDataset).", None, minimum=1, unit="tokens")
+    max_seq_length: int | None = key(
+        "Tokens of a conversation (MultiTurnDataset); the model's seq_length where absent.",
+        None,
+        minimum=1,
+        unit="tokens",
+    )
     ignore_pad_token_for_loss: bool = key("Leave padding out of the loss.", True, inert="padding counts in no loss")
     num_parallel_workers: int = key("Workers that prepare rows during training.", 8, minimum=1, inert=_PREPARED)
     prefetch_size: int = key("Batches prepared ahead.", 1, minimum=1, inert=_PREPARED)
@@ -67,7 +75,7 @@ class DatasetSection:
     filepath_prefix: str = key("Where the adjustment is written.", "./autotune", inert=_PREPARED)
     autotune_per_step: int = key("Steps between adjustments.", 10, minimum=1, inert=_PREPARED)
     profile: bool = key("Time the preparation of rows.", False, inert=_PREPARED)
-    column_order: tuple[str, ...] | None = key("Order of the columns.", None, inert="each loader gives token ids")
+    column_order: tuple[str, ...] | None = key("Order of the columns.", None, inert="columns are taken by their names")
     net_input_columns: tuple[str, ...] | None = key("Columns for the network.", None, inert=_TEXT_ONLY)
     modal_to_text_transform: ModalTransformSection | None = key(
         "How pictures and text become one row.", None, inert=_TEXT_ONLY

@@ -5,6 +5,8 @@ from typing import Literal
 
 from mf_config.schema import key
 
+_IN_METRICS = "metrics.jsonl has the global norm of each step"
+
 _Form = Literal["log", "tensorboard"]
 
 
@@ -12,22 +14,44 @@ _Form = Literal["log", "tensorboard"]
 class MonitorSection:
     """Norms and states that are recorded while training."""
 
-    monitor_on: bool = key("Whether anything of this section is recorded.", False)
-    dump_path: str = key("Folder of the recorded values.", "./dump")
-    target: tuple[str, ...] = key("Patterns of the parameters to record.", (".*",))
-    invert: bool = key("Record all parameters but these.", False)
-    step_interval: int = key("Steps between records.", 1, minimum=1, unit="steps")
-    local_loss_format: tuple[_Form, ...] | _Form | None = key("Where each rank's loss goes.", None)
-    device_local_loss_format: tuple[_Form, ...] | _Form | None = key("Where each device's loss goes.", None)
-    local_norm_format: tuple[_Form, ...] | _Form | None = key("Where the norm of each gradient goes.", None)
-    device_local_norm_format: tuple[_Form, ...] | _Form | None = key("Where each device's norm goes.", None)
-    optimizer_state_format: tuple[_Form, ...] | _Form | None = key("Where norms of the optimizer state go.", None)
-    weight_state_format: tuple[_Form, ...] | _Form | None = key("Where norms of the weights go.", None)
-    throughput_baseline: float | None = key("Expected speed, for a relative figure.", None, above=0)
-    print_struct: bool = key("Print the network's parameters and stop.", False)
-    check_for_global_norm: bool = key("Stop at spikes of the global norm.", False)
-    global_norm_spike_threshold: float = key("Global norm that counts as a spike.", 3.0, above=0)
-    global_norm_spike_count_threshold: int = key("Spikes in a row that stop the run.", 10, minimum=1)
+    monitor_on: bool = key("Whether anything of this section is done.", False)
+    dump_path: str = key("Folder of the recorded values.", "./dump", needs="monitor_on", inert=_IN_METRICS)
+    target: tuple[str, ...] = key(
+        "Patterns of the parameters to record.", (".*",), needs="monitor_on", inert=_IN_METRICS
+    )
+    invert: bool = key("Record all parameters but these.", False, needs="monitor_on", inert=_IN_METRICS)
+    step_interval: int = key(
+        "Steps between records.", 1, minimum=1, unit="steps", needs="monitor_on", inert=_IN_METRICS
+    )
+    local_loss_format: tuple[_Form, ...] | _Form | None = key(
+        "Where each rank's loss goes.", None, needs="monitor_on", inert=_IN_METRICS
+    )
+    device_local_loss_format: tuple[_Form, ...] | _Form | None = key(
+        "Where each device's loss goes.", None, needs="monitor_on", inert=_IN_METRICS
+    )
+    local_norm_format: tuple[_Form, ...] | _Form | None = key(
+        "Where the norm of each gradient goes.", None, needs="monitor_on", inert=_IN_METRICS
+    )
+    device_local_norm_format: tuple[_Form, ...] | _Form | None = key(
+        "Where each device's norm goes.", None, needs="monitor_on", inert=_IN_METRICS
+    )
+    optimizer_state_format: tuple[_Form, ...] | _Form | None = key(
+        "Where norms of the optimizer state go.", None, needs="monitor_on", inert=_IN_METRICS
+    )
+    weight_state_format: tuple[_Form, ...] | _Form | None = key(
+        "Where norms of the weights go.", None, needs="monitor_on", inert=_IN_METRICS
+    )
+    throughput_baseline: float | None = key(
+        "Expected speed, for a relative figure.", None, above=0, needs="monitor_on", inert=_IN_METRICS
+    )
+    print_struct: bool = key("Print the network's parameters and stop.", False, needs="monitor_on", inert=_IN_METRICS)
+    check_for_global_norm: bool = key("Stop at spikes of the global norm.", False, needs="monitor_on")
+    global_norm_spike_threshold: float = key(
+        "Global norm that counts as a spike.", 3.0, above=0, needs="check_for_global_norm"
+    )
+    global_norm_spike_count_threshold: int = key(
+        "Spikes in a row that stop the run.", 10, minimum=1, needs="check_for_global_norm"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -84,7 +84,10 @@ class RunConfig:
     )
     data_skip_steps: int | None = key("Steps whose rows are skipped.", None, minimum=0, inert=_STEP_FOUND)
     remote_save_url: str | None = key(
-        "Where checkpoints are copied to.", None, inert="checkpoints stay in output_dir", modes=TRAIN_MODES
+        "Folder in an object store to which each checkpoint is copied, such as s3://bucket/run; text that is no "
+        "address is noted and does nothing.",
+        None,
+        modes=TRAIN_MODES,
     )
     push_to_hub: bool = key("Upload the trained model.", False, inert="nothing is uploaded")
 
@@ -139,9 +142,8 @@ class RunConfig:
     layer_scale: bool = key("Give layers rates of their own.", False, inert=_LAYER_RATES, modes=TRAIN_MODES)
     layer_decay: float = key("Rate of a layer over that of the next.", 0.65, above=0, inert=_LAYER_RATES)
     lr_scale: bool = key(
-        "Multiply the rate by the global batch over lr_scale_factor.",
+        "Multiply the rate of each update by the rows of a step over lr_scale_factor.",
         False,
-        pending="the rate is taken as it is written",
         modes=TRAIN_MODES,
     )
     lr_scale_factor: int = key("Global batch that leaves the rate as it is.", 256, minimum=1, needs="lr_scale")
@@ -184,7 +186,7 @@ class RunConfig:
     profile_memory: bool = key("Record memory too.", True, needs="profile")
     profile_output: str | None = key("Folder of the record.", None, needs="profile")
     monitor_config: MonitorSection = key(
-        "Norms and states that are recorded.", MonitorSection(), inert="metrics.jsonl has the global norm of each step"
+        "Norms and states that are recorded, and norms that stop the run.", MonitorSection(), modes=TRAIN_MODES
     )
     tensorboard: TensorboardSection = key(
         "Event files for TensorBoard.", TensorboardSection(), inert="metrics.jsonl has the figures of each step"

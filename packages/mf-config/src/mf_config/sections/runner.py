@@ -22,7 +22,6 @@ class RunnerSection:
         "Batches whose gradients are added up before the weights move.",
         1,
         minimum=1,
-        pending="gradients are not accumulated",
         modes=TRAIN_MODES,
     )
     sink_mode: bool = key("Hand a whole chunk of steps to the device at once.", True, inert=_ONE_STEP_A_LAUNCH)
@@ -35,7 +34,13 @@ class RunnerSection:
     )
     initial_epoch: int = key("Epoch to continue at.", 0, minimum=0, inert="resume_training finds it")
     initial_step: int = key("Step to continue at.", 0, minimum=0, inert="resume_training finds it")
-    stop_step: int = key("Step to stop at, before the epochs end.", 0, inert="mf-train run --stop-after does that")
+    stop_step: int = key(
+        "Steps, counted from the beginning of the run, after which it stops; 0 for none.",
+        0,
+        minimum=0,
+        unit="steps",
+        modes=TRAIN_MODES,
+    )
     step_scale: float = key("Old global batch over the new one.", 1.0, above=0, inert=_COMPUTED)
     global_batch_size: int = key("Rows of one step over all ranks.", 0, minimum=0, inert=_COMPUTED)
     origin_epochs: int = key("Epochs before sink mode rewrote them.", 0, minimum=0, inert=_COMPUTED)
@@ -55,18 +60,18 @@ class LossScaleSection:
     type: Literal["DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell", "AdaptiveLossScaleUpdateCell"] = key(
         "Whether the scale moves (dynamic), stays (fixed) or moves over windows that change (adaptive).",
         "DynamicLossScaleUpdateCell",
-        pending="the adaptive scale",
-        runs=("DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell"),
     )
     loss_scale_value: float = key("The first loss scale.", 65536.0, above=0)
     scale_factor: float = key("The dynamic scale is divided or multiplied by this.", 2.0, minimum=1)
     scale_window: int = key("Steps without overflow after which the dynamic scale grows.", 1000, minimum=1)
-    max_scale_window: int = key(
-        "Longest window of the adaptive scale.", 1000, minimum=1, inert="only the adaptive scale reads it"
-    )
-    min_scale_window: int = key(
-        "Shortest window of the adaptive scale.", 20, minimum=1, inert="only the adaptive scale reads it"
-    )
+    max_scale_window: int = key("Longest window of the adaptive scale; no other reads it.", 1000, minimum=1)
+    min_scale_window: int = key("Shortest window of the adaptive scale; no other reads it.", 20, minimum=1)
+
+    def problems(self) -> Iterator[tuple[str, str, str]]:
+        """What is wrong: key name, what, what is allowed."""
+        if self.min_scale_window > self.max_scale_window:
+            what = f"{self.min_scale_window} exceeds max_scale_window {self.max_scale_window}"
+            yield "min_scale_window", what, f"up to {self.max_scale_window}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
