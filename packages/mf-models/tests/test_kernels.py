@@ -70,13 +70,16 @@ def normals(*shape: int) -> np.ndarray:
     return np.random.default_rng(sum(shape)).standard_normal(shape)
 
 
-def attention_formula(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray) -> np.ndarray:
+def attention_formula(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray, scale: float, cap: float | None = None
+) -> np.ndarray:
     out = np.zeros(q.shape)
     group = q.shape[1] // k.shape[1]
     for b in range(q.shape[0]):
         for n in range(q.shape[1]):
-            scores = q[b, n] @ k[b, n // group].T / np.sqrt(q.shape[-1]) + mask[b % mask.shape[0]]
-            out[b, n] = softmax(scores) @ v[b, n // group]
+            scores = q[b, n] @ k[b, n // group].T * scale
+            scores = scores if cap is None else cap * np.tanh(scores / cap)
+            out[b, n] = softmax(scores + mask[b % mask.shape[0]]) @ v[b, n // group]
     return out
 
 
@@ -86,7 +89,14 @@ def test_attention(heads: int, kv_heads: int, tokens: int, keys: int, batch_mask
     mask = np.where(np.arange(keys) <= last_key, 0.0, -1e9)
     assert (mask < 0).any()
     inputs = [normals(2, heads, tokens, 6), normals(2, kv_heads, keys, 6), 1 + normals(2, kv_heads, keys, 6), mask]
-    check(select_kernels().attention, attention_formula, inputs, 3)
+    check(select_kernels().attention, attention_formula, inputs, 3, 6**-0.5)
+
+
+def test_capped_attention() -> None:
+    mask = np.where(np.tri(5, 7, 2) > 0, 0.0, -1e9)[None]
+    inputs = [3 * normals(2, 6, 5, 6), normals(2, 2, 7, 6), 1 + normals(2, 2, 7, 6), mask]
+    # A cap that most scores come near to, so that a lost derivative of the cap would show.
+    check(select_kernels().capped_attention, attention_formula, inputs, 3, 0.3, 1.5)
 
 
 def test_rotate() -> None:
@@ -97,6 +107,34 @@ def test_rotate() -> None:
 
     angles = normals(2, 1, 5, 3)
     check(select_kernels().rotate, formula, [normals(2, 3, 5, 6), np.cos(angles), np.sin(angles)], 1)
+
+
+def test_rotate_leaves_the_rest_of_a_head() -> None:
+    def formula(x: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
+        turned = (x[..., :2] + 1j * x[..., 2:4]) * (cos + 1j * sin)
+        return np.concatenate((turned.real, turned.imag, x[..., 4:]), -1)
+
+    angles = normals(2, 1, 5, 2)
+    check(select_kernels().rotate, formula, [normals(2, 3, 5, 7), np.cos(angles), np.sin(angles)], 1)
+
+
+def test_layer_norm() -> None:
+    def formula(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, epsilon: float) -> np.ndarray:
+        return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + epsilon) * weight + bias
+
+    check(select_kernels().layer_norm, formula, [1 + normals(3, 2, 7) * 0.1, normals(7), normals(7) * 2], 3, 1e-2)
+
+
+def gelu_formula(x: np.ndarray) -> np.ndarray:
+    return x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
+def test_gelu() -> None:
+    check(select_kernels().gelu, gelu_formula, [2 * normals(3, 5)], 1)
+
+
+def test_geglu() -> None:
+    check(select_kernels().geglu, lambda gate, up: gelu_formula(gate) * up, [normals(3, 5), normals(5, 3).T], 2)
 
 
 def test_rms_norm() -> None:

@@ -20,6 +20,7 @@ HOST_ONLY = [
     "mf_models",
     "mf_models.registry",
     "mf_models.hf_config",
+    "mf_models.gguf_config",
     "mf_models.layers.config",
     "mf_models.model_config",
     "mf_models.pet.lora",
@@ -27,6 +28,9 @@ HOST_ONLY = [
     "mf_models.families.llama",
     "mf_models.families.llama.keys",
     "mf_models.families.llama.sharding",
+    "mf_models.families.gemma2",
+    "mf_models.families.gpt2.keys",
+    "mf_models.families.gpt2.sharding",
 ]
 
 
@@ -103,11 +107,15 @@ def test_both_spellings_give_the_same(hf: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"rope_scaling": {"rope_type": "llama3"}}, "rope_scaling: {'rope_type': 'llama3'} is not supported"),
         (
-            {"rope_parameters": {"rope_theta": 1e4, "rope_type": "yarn", "factor": 2.0}},
-            "rope_scaling: .* not supported",
+            {"rope_scaling": {"rope_type": "spiral"}},
+            "rope_scaling.rope_type: 'spiral' is not supported. Allowed: default,",
         ),
+        ({"rope_parameters": {"rope_type": "llama3", "factor": 2.0}}, "rope_scaling.low_freq_factor: is missing"),
+        ({"rope_scaling": {"type": "linear", "factor": 2.0, "fast": 1}}, "rope_scaling.fast: unknown key"),
+        ({"rope_scaling": {"type": "linear", "factor": 0}}, "rope_scaling.factor: 0 is out of range"),
+        ({"rope_scaling": "linear"}, "rope_scaling: 'linear' has the wrong type. Allowed: a section or null"),
+        ({"model_type": "qwen2", "use_sliding_window": True}, "use_sliding_window: True is not supported"),
         ({"rope_parameters": 3}, "rope_parameters: 3 is not a section"),
         ({"attention_bias": True}, "attention_bias: True is not supported. Allowed: False"),
         ({"mlp_bias": True}, "mlp_bias: True is not supported"),

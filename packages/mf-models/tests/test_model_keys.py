@@ -79,7 +79,10 @@ def test_a_scaling_factor_is_not_looked_at_without_a_method(text: str, read_llam
 @pytest.mark.parametrize(
     ("text", "mistake"),
     [
-        ("extend_method: LONGROPE\n", "2: extend_method: LONGROPE is not allowed. Allowed: PI, NTK, LLAMA3, YARN"),
+        (
+            "extend_method: LONGROPE\n",
+            "2: extend_method: LONGROPE is not allowed. Allowed: PI, NTK, DYNAMIC_NTK, LLAMA3",
+        ),
         ("extend_method: YARN\nscaling_factor: 4\n", "scaling_factor: 4 is a number, and extend_method YARN needs"),
         (f"extend_method: PI\nscaling_factor: {LLAMA3}\n", "3: scaling_factor: is a section, and extend_method PI"),
         ("extend_method: PI\nscaling_factor: 0\n", "3: scaling_factor: 0 is out of range"),

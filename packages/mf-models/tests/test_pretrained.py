@@ -11,8 +11,8 @@ from mindspore import Tensor
 import mf_ckpt
 import mf_models
 from mf_ckpt.families import family_of
-from mf_ckpt.mapped import MappedSource
-from mf_ckpt.mindspore_ckpt import CkptWriter
+from mf_ckpt.formats.mindspore_ckpt import CkptWriter
+from mf_ckpt.keymap.mapped import MappedSource
 from mf_config import UserError
 from mf_config.layout import Mesh
 from mf_models.checkpoint_family import checkpoint_family

@@ -93,7 +93,7 @@ class CachedStep(nn.Cell):
         Returns:
             [B, V], float32.
         """
-        x_BTD = self.model.hidden(input_ids_BT, start_B, self.cache)
+        x_BTD = self.model.hidden(input_ids_BT, start_B, self.cache, start_B + last_B + 1)
         batch, dim = x_BTD.shape[0], x_BTD.shape[2]
         index_B1D = ops.broadcast_to(last_B.reshape((-1, 1, 1)), (batch, 1, dim))
         return self.model.head(self.gather(x_BTD, 1, index_B1D).reshape((batch, dim)))

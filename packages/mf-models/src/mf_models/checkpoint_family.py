@@ -1,18 +1,22 @@
 """What mf-ckpt's tools need to know of a family: how tensors are cut, and what other programs call them; host only."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from mf_ckpt import CheckpointFamily, KeyMap, PlacementRule
+from mf_ckpt import CheckpointFamily, Join, KeyMap, PlacementRule, Transpose
+from mf_ckpt.keymap.rows import Row
+from mf_config.layout import Fused, Placement, Shard
+from mf_models.family_tables.transposed import TransposedJoin
 from mf_models.registry import config_from_hf, family_of, knows_model_type
 from mf_parallel.rules import RuleTable
 
 
-def checkpoint_family(config: Mapping[str, Any]) -> CheckpointFamily | None:
+def checkpoint_family(data: Mapping[str, Any]) -> CheckpointFamily | None:
     """The entry point of group `mf.checkpoint_families`.
 
     Args:
-        config: content of a model's config.json.
+        data: content of a model's config.json.
 
     Returns:
         What is known of the model's tensors, None where no family with a network has its model_type.
@@ -20,9 +24,9 @@ def checkpoint_family(config: Mapping[str, Any]) -> CheckpointFamily | None:
     Raises:
         UserError: the family refuses the configuration.
     """
-    if not knows_model_type(config):
+    if not knows_model_type(data):
         return None
-    model = config_from_hf(config, "config.json")
+    model = config_from_hf(data, "config.json")
     family = family_of(model)
     rules = tuple(_placement_rules(family.sharding(model), family.key_map(model)))
     return CheckpointFamily(rules, family.forms(model), family.tied if model.tie_word_embeddings else {})
@@ -30,10 +34,36 @@ def checkpoint_family(config: Mapping[str, Any]) -> CheckpointFamily | None:
 
 def _placement_rules(table: RuleTable, keys: KeyMap) -> Iterator[PlacementRule]:
     """The family's rules under Hugging Face names; what stands before the layers is of the first pipeline stage."""
-    stored = {source: target for row in keys.rows for source, target in zip(row.sources, row.targets, strict=True)}
-    stage = "first"
+    rule_of = {rule.pattern: rule for rule in table.rules}
+    row_of = {source: row for row in keys.rows for source in row.sources}
+    stage, done = "first", set()
     for rule in table.rules:
+        row = row_of[rule.pattern]
         in_layer = "{layer}" in rule.pattern
         if in_layer:
             stage = "last"
-        yield PlacementRule(stored[rule.pattern], tuple(rule.placements), stage="" if in_layer else stage)
+        if row.targets[0] not in done:
+            placements = stored_placements(row, [rule_of[source].placements for source in row.sources])
+            yield PlacementRule(row.targets[0], placements, stage="" if in_layer else stage)
+        done.add(row.targets[0])
+
+
+def stored_placements(row: Row, placements: Sequence[tuple[Placement, ...]]) -> tuple[Placement, ...]:
+    """How the tensor that a row makes is placed.
+
+    Args:
+        row: makes one tensor.
+        placements: those of its parts, which are all divided over the same axis or not at all.
+
+    Returns:
+        The placements of the whole: of a fused one, each part is divided by itself.
+    """
+    first = placements[0]
+    if isinstance(row, Transpose):
+        return tuple(replace(placed, dim=row.axes.index(placed.dim)) for placed in first if isinstance(placed, Shard))
+    if not isinstance(row, Join | TransposedJoin):
+        return first
+    shards = [placed for part in placements for placed in part if isinstance(placed, Shard)]
+    if not shards:
+        return first
+    return (Fused(row.dim, shards[0].axis, row.sizes, min(shard.unit for shard in shards)),)

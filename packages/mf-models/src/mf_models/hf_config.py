@@ -15,12 +15,14 @@ class HfConfig:
     A wrong or missing value is handed out as a harmless one, so that reading goes on to the next mistake.
     """
 
-    def __init__(self, data: dict[str, Any], where: str):
-        """Takes the file's content and its name for messages."""
+    def __init__(self, data: dict[str, Any], where: str, section: str = ""):
+        """Takes the file's content and its name for messages, or one section of it and the section's name."""
         self._rest = dict(data)
         self._location = Location(where, 0)
+        self._path = f"{section}." if section else ""
         self._problems: list[Problem] = []
         self._known: list[str] = []
+        self._sections: list[HfConfig] = []
         self._flatten_rope_parameters()
 
     def count(self, name: str) -> int:
@@ -28,18 +30,35 @@ class HfConfig:
         value = self._take(name, _ABSENT)
         return value if self._fits(name, value, int, "a positive integer") and self._above_zero(name, value) else 1
 
-    def optional_count(self, name: str) -> int | None:
-        """A positive integer; None where absent or null."""
-        value = self._take(name, None)
+    def optional_count(self, name: str, absent: int | None = None) -> int | None:
+        """A positive integer; None where null."""
+        value = self._take(name, absent)
         if value is None:
             return None
         return value if self._fits(name, value, int, "a positive integer") and self._above_zero(name, value) else None
 
-    def number(self, name: str, default: float) -> float:
-        """A positive number."""
-        value = self._take(name, default)
+    def number(self, name: str, default: float | None = None) -> float:
+        """A positive number; one that must be there where there is no default."""
+        value = self._take(name, _ABSENT if default is None else default)
         is_number = self._fits(name, value, (int, float), "a positive number") and self._above_zero(name, value)
-        return float(value) if is_number else default
+        return float(value) if is_number else default or 1.0
+
+    def optional_number(self, name: str, absent: float | None = None) -> float | None:
+        """A positive number; None where null."""
+        value = self._take(name, absent)
+        if value is None:
+            return None
+        is_number = self._fits(name, value, (int, float), "a positive number") and self._above_zero(name, value)
+        return float(value) if is_number else None
+
+    def share(self, name: str, default: float) -> float:
+        """A number from 0 to 1."""
+        value = self._take(name, default)
+        if not self._fits(name, value, (int, float), "a number from 0 to 1"):
+            return default
+        if not 0 <= value <= 1:
+            self._problem(name, f"{value!r} is out of range", "from 0 to 1")
+        return float(value)
 
     def flag(self, name: str, default: bool) -> bool:
         """True or false."""
@@ -59,6 +78,32 @@ class HfConfig:
         self._take(name, None)
         fits = [self._fits(name, item, int, "token ids") for item in value]
         return tuple(value) if fits and all(fits) else None
+
+    def choice(self, name: str, allowed: Sequence[str], absent: str) -> str:
+        """One of several words.
+
+        Args:
+            name: the key.
+            allowed: values that it may have.
+            absent: what a missing key means.
+        """
+        value = self._rest.get(name, absent)
+        self.require(name, allowed, absent)
+        return value if value in allowed else absent
+
+    def section(self, name: str) -> "HfConfig | None":
+        """A section, whose mistakes count with those of the file; None where absent or null."""
+        value = self._take(name, None)
+        if value is None or not self._fits(name, value, dict, "a section or null"):
+            return None
+        section = HfConfig(value, self._location.file, f"{self._path}{name}")
+        self._sections.append(section)
+        return section
+
+    def words(self, name: str) -> list[str]:
+        """A list of words; empty where absent or null."""
+        value = self._take(name, None) or []
+        return [str(item) for item in value] if self._fits(name, value, list, "a list of words") else []
 
     def require(self, name: str, allowed: Sequence[object], absent: object) -> None:
         """Refuse any value but those that this family can do.
@@ -83,8 +128,7 @@ class HfConfig:
         Raises:
             ConfigError: there was any problem, or keys are left that nobody asked for.
         """
-        for name in sorted(self._rest):
-            self._problem(name, "unknown key", name_values(sorted(self._known)), nearest(name, self._known))
+        self._gather()
         self.check(())
 
     def check(self, problems: Iterable[tuple[str, str, str]]) -> None:
@@ -97,6 +141,14 @@ class HfConfig:
             self._problem(name, what, allowed)
         if self._problems:
             raise ConfigError(self._problems)
+
+    def _gather(self) -> None:
+        """Add the keys that nobody asked for, and what is wrong in the sections."""
+        for name in sorted(self._rest):
+            self._problem(name, "unknown key", name_values(sorted(self._known)), nearest(name, self._known))
+        for section in self._sections:
+            section._gather()
+            self._problems += section._problems
 
     def _take(self, name: str, default: object) -> Any:
         self._known.append(name)
@@ -118,7 +170,7 @@ class HfConfig:
         return False
 
     def _problem(self, name: str, what: str, allowed: str, suggestion: str = "") -> None:
-        self._problems.append(Problem(self._location, name, what, allowed, suggestion))
+        self._problems.append(Problem(self._location, f"{self._path}{name}", what, allowed, suggestion))
 
     def _flatten_rope_parameters(self) -> None:
         """Newer files hold the base and the scaling in one section: bring them into the older form."""
@@ -129,7 +181,8 @@ class HfConfig:
             self._problem("rope_parameters", f"{section!r} is not a section", "rope_type and rope_theta")
             return
         scaling = dict(section)
-        if "rope_theta" in scaling:
-            self._rest["rope_theta"] = scaling.pop("rope_theta")
+        for name in ("rope_theta", "partial_rotary_factor"):
+            if name in scaling:
+                self._rest[name] = scaling.pop(name)
         if scaling and scaling != {"rope_type": "default"}:
             self._rest["rope_scaling"] = scaling

@@ -16,8 +16,12 @@ _CHUNK = 1 << 22
 """Elements drawn at once: bounds the float64 intermediates to about 100 MB."""
 
 
+_ADDED = (".bias", ".shift")
+"""Ends of the names of vectors that are added to something: they start as zeros."""
+
+
 def initialize(cell: nn.Cell, seed: int) -> None:
-    """Give every weight its first value: normal for matrices, ones for vectors (norms).
+    """Give every weight its first value: normal for matrices, ones for scales of norms, zeros for what is added.
 
     Args:
         cell: a cell with an `initializer_range`, the standard deviation.
@@ -45,7 +49,7 @@ def initial_values(
     ranges = [piece.indices(size) for piece, size in zip(part, shape, strict=False)]
     ranges += [(0, size, 1) for size in shape[len(ranges) :]]
     if len(shape) == 1:
-        return np.ones(len(range(*ranges[0])), np.float32)
+        return np.full(len(range(*ranges[0])), not name.endswith(_ADDED), np.float32)
     columns = tuple(slice(start, stop) for start, stop, _ in ranges[1:])
     width = math.prod(shape[1:])
     rows_at_once = max(1, _CHUNK // max(1, width))

@@ -6,6 +6,9 @@ from typing import Any, ClassVar, Protocol, Self
 NETWORK_NOT_BUILT = "its network is not built yet"
 """Why a family or an architecture can be checked but not run."""
 
+NO_DROPOUT = "dropout is not built yet"
+NO_PREFIX = "prefixes of learned tokens are not built yet"
+
 
 class ModelSizes(Protocol):
     """What the section `model.model_config` of every family tells, under these names whatever its keys are called.
@@ -51,10 +54,10 @@ class ModelConfig(ModelSizes, Protocol):
     """A frozen configuration of a family with a network, the section `model.model_config` of a run file.
 
     Attributes:
-        hf_model_type: `model_type` in a Hugging Face config.json.
+        hf_model_types: the values of `model_type` in a Hugging Face config.json that the family reads.
     """
 
-    hf_model_type: ClassVar[str]
+    hf_model_types: ClassVar[tuple[str, ...]]
 
     @property
     def max_positions(self) -> int:
@@ -109,3 +112,19 @@ class ModelConfig(ModelSizes, Protocol):
 
     def to_hf(self) -> dict[str, Any]:
         """The content of a Hugging Face config.json."""
+
+
+class DecoderSizes(ModelConfig, Protocol):
+    """What the tables of `family_tables` ask of a configuration."""
+
+    @property
+    def head_dim(self) -> int:
+        """Width of one head."""
+
+    @property
+    def inner_size(self) -> int:
+        """Inner width of the feed-forward."""
+
+    @property
+    def qkv_has_bias(self) -> bool:
+        """Whether the query, key and value projections have biases."""

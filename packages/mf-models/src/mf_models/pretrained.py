@@ -4,7 +4,9 @@ from pathlib import Path
 
 import mf_ckpt
 from mf_ckpt import lora
+from mf_ckpt.formats.gguf_file import GgufTensors
 from mf_config.problems import UserError
+from mf_models.gguf_config import hf_from_gguf
 from mf_models.layers.causal_lm import CausalLanguageModel
 from mf_models.model_config import ModelConfig
 from mf_models.networks import build
@@ -13,10 +15,11 @@ from mf_models.weights import assign
 
 
 def load(path: str | Path) -> tuple[ModelConfig, CausalLanguageModel]:
-    """Open a Hugging Face model directory or an mf checkpoint.
+    """Open a Hugging Face model directory, an mf checkpoint or a GGUF file.
 
     Args:
-        path: a directory with config.json and safetensors files. bfloat16 and float16 weights are widened to float32.
+        path: a directory with config.json and safetensors files, or a file model.gguf. Weights of fewer bits are
+            widened to float32.
 
     Returns:
         The family's configuration, and the cell with the weights in it.
@@ -24,13 +27,30 @@ def load(path: str | Path) -> tuple[ModelConfig, CausalLanguageModel]:
     Raises:
         UserError: the directory, its configuration or its tensors can't be used; every reason is named.
     """
-    reader = mf_ckpt.open(path)
-    if reader.config is None:
-        raise UserError(f"{path}: has no config.json. Allowed: a directory with config.json and safetensors files.")
-    config = config_from_hf(reader.config, str(Path(path) / "config.json"))
+    config = read_config(path)
     cell = build(config)
     assign(config, cell, open_weights(path, config), str(path))
     return config, cell
+
+
+def read_config(path: str | Path) -> ModelConfig:
+    """The configuration of a model, without its weights.
+
+    Args:
+        path: as for `load`.
+
+    Raises:
+        UserError: there is none, or no family can do what it asks for.
+    """
+    reader = mf_ckpt.open(path)
+    if isinstance(reader.weights, GgufTensors):
+        shapes = {name: reader.weights.info(name).shape for name in reader.weights}
+        return config_from_hf(hf_from_gguf(reader.weights.metadata, shapes, str(path)), str(path))
+    if reader.config is None:
+        raise UserError(
+            f"{path}: has no config.json. Allowed: a directory with config.json and safetensors files, or a GGUF file."
+        )
+    return config_from_hf(reader.config, str(Path(path) / "config.json"))
 
 
 def open_weights(path: str | Path, config: ModelConfig) -> mf_ckpt.Source:

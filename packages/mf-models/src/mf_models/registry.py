@@ -92,7 +92,8 @@ def knows_model_type(data: Mapping[str, Any]) -> bool:
 def _families_by_model_type() -> dict[str, type[ModelConfig]]:
     """Hugging Face's `model_type` to the family's configuration, of those with a network."""
     built = (cls for cls in components("model").values() if not _why_pending(cls))
-    return {cls.hf_model_type: cls for cls in cast(Iterable[type[ModelConfig]], built)}
+    families = cast(Iterable[type[ModelConfig]], built)
+    return {model_type: cls for cls in families for model_type in cls.hf_model_types}
 
 
 def config_from_hf(data: Mapping[str, Any], where: str) -> ModelConfig:

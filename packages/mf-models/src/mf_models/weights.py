@@ -6,7 +6,9 @@ import numpy as np
 from mindspore import Tensor, nn
 
 import mf_ckpt
-from mf_ckpt import Source
+from mf_ckpt import KeyMap, MappedSource, Source, TensorInfo
+from mf_ckpt.keymap.rows import apply
+from mf_ckpt.sources.renamed import RenamedSource
 from mf_models.model_config import ModelConfig
 from mf_models.networks import parameters
 from mf_models.registry import family_of
@@ -23,11 +25,11 @@ def to_checkpoint_names(config: ModelConfig, cell: nn.Cell) -> Iterator[tuple[st
         cell: result of `build` or `load`.
 
     Yields:
-        Hugging Face name and array, one weight at a time; a tied head is left out.
+        Hugging Face name and array, one tensor at a time; a tied head is left out.
     """
-    key_map = family_of(config).key_map(config)
-    for name, parameter in parameters(cell).items():
-        yield key_map.forward(name), parameter.asnumpy()
+    weights = parameters(cell)
+    for step in family_of(config).key_map(config).steps(weights):
+        yield from zip(step.targets, apply(step.row, [weights[name].asnumpy() for name in step.sources]), strict=True)
 
 
 def assign(config: ModelConfig, cell: nn.Cell, tensors: Source, where: str) -> None:
@@ -44,10 +46,20 @@ def assign(config: ModelConfig, cell: nn.Cell, tensors: Source, where: str) -> N
     """
     family = family_of(config)
     key_map = family.key_map(config)
-    wanted = {key_map.forward(name): parameter for name, parameter in parameters(cell).items()}
-    shapes = {name: tuple(parameter.shape) for name, parameter in wanted.items()}
+    weights = parameters(cell)
+    shapes = _stored_shapes(key_map, {name: tuple(parameter.shape) for name, parameter in weights.items()})
     ties = family.tied if config.tie_word_embeddings else {}
     fit = mf_ckpt.compare(tensors, shapes, ties=ties, ignored=family.ignored_tensors, refused=_NO_WEIGHT_TYPES)
     fit.check(where)
-    for name, parameter in wanted.items():
-        parameter.set_data(Tensor(np.ascontiguousarray(tensors[name], dtype=np.float32)))
+    cells = MappedSource(RenamedSource.subset(tensors, shapes), key_map.inverse)
+    for name, parameter in weights.items():
+        parameter.set_data(Tensor(np.ascontiguousarray(cells[name], dtype=np.float32)))
+
+
+def _stored_shapes(key_map: KeyMap, shapes: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    """The shapes of a model's tensors in a checkpoint, from those of its parameters."""
+    stored: dict[str, tuple[int, ...]] = {}
+    for step in key_map.steps(shapes):
+        infos = step.row.infos([TensorInfo("F32", shapes[name]) for name in step.sources])
+        stored.update(zip(step.targets, (info.shape for info in infos), strict=True))
+    return stored

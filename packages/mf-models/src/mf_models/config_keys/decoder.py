@@ -61,9 +61,7 @@ class DecoderKeys(
     embedding_init_type: str | None = key(
         "Type of the embedding's weight.", None, allowed=FLOAT_TYPES, inert="it has the type param_init_type"
     )
-    qkv_has_bias: bool = key(
-        "Bias in the query, key and value projections.", False, pending="biases of projections are not built yet"
-    )
+    qkv_has_bias: bool = key("Bias in the query, key and value projections.", False)
     pre_seq_len: int | None = key(
         "Learned tokens before each text.", None, minimum=1, pending="prefixes of learned tokens are not built yet"
     )

@@ -7,7 +7,6 @@ from typing import Any
 from mf_config.schema import key
 from mf_models.config_keys.numerics import FLOAT32_ALWAYS, FLOAT_TYPES
 
-_NOT_BUILT = "scaled rotary positions are not built yet"
 NOT_READ = "models of the Llama kind never read it"
 
 _LLAMA3 = ("low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
@@ -24,39 +23,30 @@ class RotaryScaling:
     code published with version 3.1.
     """
 
-    factor: float = key(
-        "How many times longer texts are than those of the first training.", minimum=1, inert=_NOT_BUILT
-    )
+    factor: float = key("How many times longer texts are than those of the first training.", minimum=1)
     original_max_position_embeddings: int | None = key(
-        "Tokens of a text in the first training.", None, minimum=1, unit="tokens", inert=_NOT_BUILT
+        "Tokens of a text in the first training.", None, minimum=1, unit="tokens"
     )
     low_freq_factor: float | None = key(
         "LLAMA3: frequencies that turn less often than this over an original text are divided by factor.",
         None,
         above=0,
-        inert=_NOT_BUILT,
     )
     high_freq_factor: float | None = key(
         "LLAMA3: frequencies that turn more often than this over an original text stay.",
         None,
         above=0,
-        inert=_NOT_BUILT,
     )
     beta_fast: float | None = key(
-        "YARN: frequencies that turn more often than this over an original text stay.", None, above=0, inert=_NOT_BUILT
+        "YARN: frequencies that turn more often than this over an original text stay.", None, above=0
     )
     beta_slow: float | None = key(
         "YARN: frequencies that turn less often than this over an original text are divided by factor.",
         None,
         above=0,
-        inert=_NOT_BUILT,
     )
-    mscale: float | None = key(
-        "YARN: weight of the logarithm of factor in the amplitude.", None, minimum=0, inert=_NOT_BUILT
-    )
-    mscale_all_dim: float | None = key(
-        "YARN: the same in the amplitude that it is divided by.", None, minimum=0, inert=_NOT_BUILT
-    )
+    mscale: float | None = key("YARN: weight of the logarithm of factor in the amplitude.", None, minimum=0)
+    mscale_all_dim: float | None = key("YARN: the same in the amplitude that it is divided by.", None, minimum=0)
 
     def mismatches(self, method: str) -> Iterator[tuple[str, str, str]]:
         """The keys that a method needs and does not find, and those that it never reads."""
@@ -82,12 +72,11 @@ class RotaryKeys:
     extend_method: str | None = key(
         "Scaling of the rotary positions for longer texts; None for no scaling.",
         None,
-        allowed=("PI", "NTK", "LLAMA3", "YARN"),
-        pending=_NOT_BUILT,
+        allowed=("PI", "NTK", "DYNAMIC_NTK", "LLAMA3", "YARN"),
     )
     scaling_factor: RotaryScaling | float = key(
-        "How far extend_method scales: a number for PI and NTK, a section for LLAMA3 and YARN. It has no meaning "
-        "without extend_method.",
+        "How far extend_method scales: a number for PI, NTK and DYNAMIC_NTK, a section for LLAMA3 and YARN. It has no "
+        "meaning without extend_method.",
         1.0,
         above=0,
     )

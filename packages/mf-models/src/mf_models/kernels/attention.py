@@ -54,8 +54,8 @@ class _Attend(nn.Cell):
 _attend = _Attend()
 
 
-def attention(q_BNTH: Tensor, k_BKSH: Tensor, v_BKSH: Tensor, mask_BTS: Tensor) -> Tensor:
-    """Attend from each query to the keys that the mask leaves visible; scores are scaled by 1 / sqrt(H).
+def attention(q_BNTH: Tensor, k_BKSH: Tensor, v_BKSH: Tensor, mask_BTS: Tensor, scale: float) -> Tensor:
+    """Attend from each query to the keys that the mask leaves visible.
 
     Args:
         q_BNTH: [B, N, T, H] queries, float32. Query head n reads key/value head n // (N / K).
@@ -63,6 +63,7 @@ def attention(q_BNTH: Tensor, k_BKSH: Tensor, v_BKSH: Tensor, mask_BTS: Tensor) 
         v_BKSH: [B, K, S, H] values.
         mask_BTS: [B or 1, T, S], added to the scores: 0 where visible, a large negative number elsewhere. Each query
             sees at least one key.
+        scale: factor of the scores, usually 1 / sqrt(H).
 
     Returns:
         [B, N, T, H].
@@ -70,6 +71,6 @@ def attention(q_BNTH: Tensor, k_BKSH: Tensor, v_BKSH: Tensor, mask_BTS: Tensor) 
     """
     batch, heads, tokens, head_dim = q_BNTH.shape
     kv_heads = k_BKSH.shape[1]
-    q_BKXH = (q_BNTH * head_dim**-0.5).reshape((batch, kv_heads, -1, head_dim))
+    q_BKXH = (q_BNTH * scale).reshape((batch, kv_heads, -1, head_dim))
     out_BKXH = _attend(q_BKXH, k_BKSH, v_BKSH, mask_BTS)[0]
     return out_BKXH.reshape((batch, heads, tokens, head_dim))

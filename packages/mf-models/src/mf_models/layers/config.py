@@ -1,11 +1,15 @@
-"""Sizes of a decoder, as the cells take them; imports no MindSpore."""
+"""Sizes and kinds of a decoder's parts, as the cells take them; imports no MindSpore."""
 
 from dataclasses import dataclass
+from typing import Any, Self
+
+from mf_models.config_keys.decoder import DecoderKeys
+from mf_models.layers.frequencies import Rotary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecoderConfig:
-    """A pre-norm decoder with grouped attention and a gated feed-forward.
+    """A pre-norm decoder with grouped attention; what has a default here is as in Llama where it is not given.
 
     Attributes:
         vocab_size: rows of the embedding and of the head.
@@ -13,12 +17,25 @@ class DecoderConfig:
         num_layers: blocks.
         num_heads: query heads.
         num_kv_heads: key/value heads; divides num_heads.
-        head_dim: width of a head, even.
+        head_dim: width of a head.
         intermediate_size: inner width of the feed-forward.
-        norm_epsilon: added to the mean square in each norm.
-        rope_theta: base of the rotary frequencies.
+        norm_epsilon: added to the mean square (or the variance) in each norm.
+        rotary: the rotary positions; None where `learned_positions` counts.
         tie_word_embeddings: whether the head uses the embedding's weight.
         initializer_range: standard deviation of new matrices.
+        norm: kind of all norms of the residual stream, a name in `layers.norm.NORMS`.
+        feed_forward: kind of the feed-forward, a name in `layers.mlp.FEED_FORWARDS`.
+        qkv_bias: whether the query, key and value projections have biases.
+        output_bias: whether the attention's output projection has one.
+        query_key_norm: whether each query and key head is normed before it is rotated.
+        post_norms: whether the result of attention and of feed-forward is normed before it is added.
+        windows: for each block the tokens that a query sees, itself among them, or None for all; blocks beyond the
+            end of the tuple begin again at its start.
+        attention_scale: factor of the scores; 1 / sqrt(head_dim) where None.
+        attention_cap: bound that the scores approach, or None.
+        logit_cap: bound that the logits approach, or None.
+        embedding_scale: factor of the embedding.
+        learned_positions: rows of the table of learned positions; 0 for none.
     """
 
     vocab_size: int
@@ -29,6 +46,45 @@ class DecoderConfig:
     head_dim: int
     intermediate_size: int
     norm_epsilon: float
-    rope_theta: float
+    rotary: Rotary | None
     tie_word_embeddings: bool
     initializer_range: float
+    norm: str = "rms"
+    feed_forward: str = "swiglu"
+    qkv_bias: bool = False
+    output_bias: bool = False
+    query_key_norm: bool = False
+    post_norms: bool = False
+    windows: tuple[int | None, ...] = (None,)
+    attention_scale: float | None = None
+    attention_cap: float | None = None
+    logit_cap: float | None = None
+    embedding_scale: float = 1.0
+    learned_positions: int = 0
+
+    @classmethod
+    def of(cls, keys: DecoderKeys, **options: Any) -> Self:
+        """The decoder that the shared keys of a run file describe.
+
+        Args:
+            keys: a family's configuration.
+            **options: the attributes in which the family differs from Llama.
+        """
+        given: dict[str, Any] = {"rotary": Rotary.of(keys, keys.head_dim), "qkv_bias": keys.qkv_has_bias} | options
+        return cls(
+            vocab_size=keys.vocab_size,
+            hidden_size=keys.hidden_size,
+            num_layers=keys.num_layers,
+            num_heads=keys.num_heads,
+            num_kv_heads=keys.num_kv_heads,
+            head_dim=keys.head_dim,
+            intermediate_size=keys.inner_size,
+            norm_epsilon=keys.rms_norm_eps,
+            tie_word_embeddings=keys.tie_word_embeddings,
+            initializer_range=keys.initializer_range,
+            **given,
+        )
+
+    def window(self, layer: int) -> int | None:
+        """The window of one block."""
+        return self.windows[layer % len(self.windows)]

@@ -8,13 +8,18 @@ from mf_models.kernels.select import select_kernels
 
 
 class Linear(nn.Cell):
-    """x W^T without a bias; the weight is stored [out, in] and starts as zeros (see `mf_models.initializers`)."""
+    """x W^T, plus a bias where asked for; all starts as zeros (see `mf_models.initializers`).
 
-    def __init__(self, in_features: int, out_features: int):
+    The weight is stored [out, in].
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = False):
         super().__init__()
         self.weight = Parameter(initializer("zeros", (out_features, in_features), ms.float32))
+        self.bias = Parameter(initializer("zeros", (out_features,), ms.float32)) if bias else None
         self.linear = select_kernels().linear
 
     def construct(self, x: Tensor) -> Tensor:
         """[..., D] to [..., F]."""
-        return self.linear(x, self.weight)
+        y = self.linear(x, self.weight)
+        return y if self.bias is None else y + self.bias

@@ -1,5 +1,7 @@
 """Feed-forward. Legend: B batch, T tokens, D model dim, F inner dim."""
 
+from collections.abc import Callable
+
 from mindspore import Tensor, nn
 
 from mf_models.kernels.select import select_kernels
@@ -7,18 +9,50 @@ from mf_models.layers.linear import Linear
 
 
 class GatedMlp(nn.Cell):
-    """w2(silu(w1(x)) * w3(x)).
+    """w2(act(w1(x)) * w3(x)).
 
-    Source: Shazeer 2020, GLU Variants Improve Transformer, section 2 (FFN-SwiGLU).
+    Source: Shazeer 2020, GLU Variants Improve Transformer, section 2 (FFN-SwiGLU, FFN-GEGLU).
     """
 
-    def __init__(self, hidden_size: int, intermediate_size: int):
+    def __init__(self, hidden_size: int, intermediate_size: int, gate: Callable[[Tensor, Tensor], Tensor]):
+        """Takes the sizes, and the kernel that joins the two inner projections."""
         super().__init__()
         self.w1 = Linear(hidden_size, intermediate_size)
         self.w2 = Linear(intermediate_size, hidden_size)
         self.w3 = Linear(hidden_size, intermediate_size)
-        self.swiglu = select_kernels().swiglu
+        self.gate = gate
 
     def construct(self, x_BTD: Tensor) -> Tensor:
         """[B, T, D] to [B, T, D]."""
-        return self.w2(self.swiglu(self.w1(x_BTD), self.w3(x_BTD)))
+        return self.w2(self.gate(self.w1(x_BTD), self.w3(x_BTD)))
+
+
+class BiasedMlp(nn.Cell):
+    """w2(gelu(w1(x))), both with biases.
+
+    Source: Radford et al. 2018, Improving Language Understanding by Generative Pre-Training, section 4.1.
+    """
+
+    def __init__(self, hidden_size: int, intermediate_size: int):
+        super().__init__()
+        self.w1 = Linear(hidden_size, intermediate_size, bias=True)
+        self.w2 = Linear(intermediate_size, hidden_size, bias=True)
+        self.gelu = select_kernels().gelu
+
+    def construct(self, x_BTD: Tensor) -> Tensor:
+        """[B, T, D] to [B, T, D]."""
+        return self.w2(self.gelu(self.w1(x_BTD)))
+
+
+def swiglu_mlp(hidden_size: int, intermediate_size: int) -> nn.Cell:
+    """A gated feed-forward with SiLU."""
+    return GatedMlp(hidden_size, intermediate_size, select_kernels().swiglu)
+
+
+def geglu_mlp(hidden_size: int, intermediate_size: int) -> nn.Cell:
+    """A gated feed-forward with GELU."""
+    return GatedMlp(hidden_size, intermediate_size, select_kernels().geglu)
+
+
+FEED_FORWARDS: dict[str, Callable[[int, int], nn.Cell]] = {"swiglu": swiglu_mlp, "geglu": geglu_mlp, "gelu": BiasedMlp}
+"""The kinds of feed-forward by the names that `DecoderConfig.feed_forward` has for them; each takes the two widths."""

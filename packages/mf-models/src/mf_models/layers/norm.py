@@ -1,5 +1,7 @@
 """Normalisation. Legend: D model dim, ... any leading dims."""
 
+from collections.abc import Callable
+
 import mindspore as ms
 from mindspore import Parameter, Tensor, nn
 from mindspore.common.initializer import initializer
@@ -19,3 +21,43 @@ class RmsNorm(nn.Cell):
     def construct(self, x: Tensor) -> Tensor:
         """[..., D] to [..., D], float32."""
         return self.rms_norm(x, self.weight, self.epsilon)
+
+
+class ShiftedRmsNorm(nn.Cell):
+    """Root-mean-square norm whose scale is 1 plus a learnt number, which starts as zero.
+
+    Source: Gemma Team 2024, Gemma, and the code published with it.
+    """
+
+    def __init__(self, dim: int, epsilon: float):
+        super().__init__()
+        self.shift = Parameter(initializer("zeros", (dim,), ms.float32))
+        self.epsilon = epsilon
+        self.rms_norm = select_kernels().rms_norm
+
+    def construct(self, x: Tensor) -> Tensor:
+        """[..., D] to [..., D], float32."""
+        return self.rms_norm(x, 1.0 + self.shift, self.epsilon)
+
+
+class LayerNorm(nn.Cell):
+    """Norm to mean 0 and variance 1, with a learnt scale and bias, which start as ones and zeros."""
+
+    def __init__(self, dim: int, epsilon: float):
+        super().__init__()
+        self.weight = Parameter(initializer("ones", (dim,), ms.float32))
+        self.bias = Parameter(initializer("zeros", (dim,), ms.float32))
+        self.epsilon = epsilon
+        self.layer_norm = select_kernels().layer_norm
+
+    def construct(self, x: Tensor) -> Tensor:
+        """[..., D] to [..., D], float32."""
+        return self.layer_norm(x, self.weight, self.bias, self.epsilon)
+
+
+NORMS: dict[str, Callable[[int, float], nn.Cell]] = {
+    "rms": RmsNorm,
+    "shifted_rms": ShiftedRmsNorm,
+    "layer": LayerNorm,
+}
+"""The kinds of norms by the names that `DecoderConfig.norm` has for them; each takes a width and an epsilon."""

@@ -1,4 +1,4 @@
-"""Llama 2 and 3 (without rotary scaling), and models of the same architecture."""
+"""Llama 2 and 3, Qwen2, and models of the same architecture."""
 
 from mf_models.families.llama.config import LlamaConfig
 

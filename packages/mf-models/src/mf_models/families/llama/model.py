@@ -12,18 +12,4 @@ class LlamaForCausalLM(CausalLanguageModel):
     """
 
     def __init__(self, config: LlamaConfig):
-        super().__init__(
-            DecoderConfig(
-                vocab_size=config.vocab_size,
-                hidden_size=config.hidden_size,
-                num_layers=config.num_layers,
-                num_heads=config.num_heads,
-                num_kv_heads=config.num_kv_heads,
-                head_dim=config.head_dim,
-                intermediate_size=config.inner_size,
-                norm_epsilon=config.rms_norm_eps,
-                rope_theta=config.theta,
-                tie_word_embeddings=config.tie_word_embeddings,
-                initializer_range=config.initializer_range,
-            )
-        )
+        super().__init__(DecoderConfig.of(config))

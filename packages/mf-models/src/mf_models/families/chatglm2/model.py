@@ -1,0 +1,34 @@
+"""The ChatGLM2 network: the shared decoder with half-rotated heads."""
+
+from mf_models.families.chatglm2.config import ChatGLM2Config
+from mf_models.layers.causal_lm import CausalLanguageModel
+from mf_models.layers.config import DecoderConfig
+from mf_models.layers.frequencies import Rotary
+
+_INITIALIZER_RANGE = 0.02
+"""Hugging Face's default; MindFormers has no key for it."""
+
+
+class ChatGLM2ForConditionalGeneration(CausalLanguageModel):
+    """A decoder that rotates half of each head and has few key/value heads.
+
+    Source: GLM Team 2024, ChatGLM: A Family of Large Language Models, section 2.
+    """
+
+    def __init__(self, config: ChatGLM2Config):
+        super().__init__(
+            DecoderConfig(
+                vocab_size=config.vocab_size,
+                hidden_size=config.hidden_size,
+                num_layers=config.num_layers,
+                num_heads=config.num_heads,
+                num_kv_heads=config.num_kv_heads,
+                head_dim=config.head_dim,
+                intermediate_size=config.inner_size,
+                norm_epsilon=config.layernorm_epsilon,
+                rotary=Rotary(dim=config.rotary_dim, theta=config.theta),
+                tie_word_embeddings=False,
+                initializer_range=_INITIALIZER_RANGE,
+                qkv_bias=config.add_qkv_bias,
+            )
+        )

@@ -1,0 +1,50 @@
+"""Sizes and settings of the Phi-3 family (texts of the original length); imports no MindSpore."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from mf_config.schema import component
+from mf_models.config_keys.heads import UnbiasedKeys, WindowKeys
+from mf_models.hf_config import HfConfig
+from mf_models.hf_decoder import decoder_to_hf, read_decoder, require_model_type
+
+
+@component("model", "Phi3Config")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phi3Config(WindowKeys, UnbiasedKeys):
+    """Phi-3 mini and medium with 4K tokens, and models of the same kind."""
+
+    architectures: ClassVar[tuple[str, ...]] = ("Phi3ForCausalLM",)
+    pending_architectures: ClassVar[Mapping[str, str]] = {}
+    hf_model_types: ClassVar[tuple[str, ...]] = ("phi3",)
+
+    @classmethod
+    def from_hf(cls, data: dict[str, Any], where: str = "config.json") -> "Phi3Config":
+        """Read a Hugging Face configuration.
+
+        Args:
+            data: content of config.json.
+            where: the file's name in messages.
+
+        Raises:
+            ConfigError: keys that are missing, not known, or ask for what this family can't do.
+        """
+        hf = HfConfig(data, where)
+        require_model_type(hf, cls.hf_model_types)
+        hf.require("attention_bias", (False,), absent=False)
+        hf.require("partial_rotary_factor", (1.0,), absent=1.0)
+        for name in ("embd_pdrop", "resid_pdrop"):
+            hf.require(name, (0.0,), absent=0.0)
+        # Only the scaling longrope, which is refused, reads the original length; auto_map names code.
+        hf.ignore(("original_max_position_embeddings", "auto_map"))
+        config = cls(**read_decoder(hf, epsilon=1e-5), sliding_window=hf.optional_count("sliding_window"))
+        hf.require("head_dim", (None, config.head_dim), absent=None)
+        hf.finish()
+        hf.check(config.problems())
+        return config
+
+    def to_hf(self) -> dict[str, Any]:
+        """The configuration as Hugging Face tools read it, with the key spellings that all versions know."""
+        own = {"sliding_window": self.sliding_window, "original_max_position_embeddings": self.max_positions}
+        return decoder_to_hf(self, self.architectures[0], "phi3") | own

@@ -1,0 +1,10 @@
+"""How Phi-3's parameters may be divided over the mesh axis `tp`."""
+
+from mf_models.families.phi3.config import Phi3Config
+from mf_models.family_tables.sharding import decoder_rules
+from mf_parallel.rules import RuleTable
+
+
+def rules(config: Phi3Config) -> RuleTable:
+    """The rule of every parameter of one model."""
+    return decoder_rules(config)

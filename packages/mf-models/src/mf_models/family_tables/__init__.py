@@ -1,0 +1,1 @@
+"""Tables that decoders of the Llama kind build their `keys` and `sharding` modules from; import no MindSpore."""

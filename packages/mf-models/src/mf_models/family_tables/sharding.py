@@ -1,0 +1,57 @@
+"""How the parameters of decoders of the Llama kind may be divided over the mesh axis `tp`."""
+
+from collections.abc import Iterable
+
+from mf_config.layout import Shard
+from mf_models.model_config import DecoderSizes
+from mf_parallel.rules import Role, Rule, RuleTable
+
+LAYER = "model.layers.{layer}"
+
+
+def decoder_rules(
+    config: DecoderSizes, *, norm: str = "weight", layer_norms: Iterable[str] = ("attention_norm", "ffn_norm")
+) -> RuleTable:
+    """The rule of every parameter of one model with a gated feed-forward.
+
+    Args:
+        config: the family's configuration.
+        norm: name of a norm's parameter.
+        layer_norms: the norms of a block, those of queries and keys too.
+    """
+    head = [] if config.tie_word_embeddings else [Rule("lm_head.weight", Shard(0, "tp"), Role.VOCABULARY)]
+    return RuleTable(
+        (
+            Rule("model.tok_embeddings.embedding_weight", Shard(0, "tp"), Role.VOCABULARY),
+            *attention_rules(config.head_dim, config.num_heads // config.num_kv_heads, config.qkv_has_bias),
+            Rule(f"{LAYER}.feed_forward.w1.weight", Shard(0, "tp"), Role.COLUMN),
+            Rule(f"{LAYER}.feed_forward.w2.weight", Shard(1, "tp"), Role.ROW),
+            Rule(f"{LAYER}.feed_forward.w3.weight", Shard(0, "tp"), Role.COLUMN),
+            *(Rule(f"{LAYER}.{name}.{norm}") for name in layer_norms),
+            Rule(f"model.norm_out.{norm}"),
+            *head,
+        )
+    )
+
+
+def attention_rules(head_dim: int, group: int, biased: bool) -> list[Rule]:
+    """The projections of attention.
+
+    A key/value head and the query heads that read it stay together, so attention needs no other rank's heads.
+
+    Args:
+        head_dim: width of a head.
+        group: query heads of a key/value head.
+        biased: whether query, key and value have biases.
+    """
+    attention, query_group = f"{LAYER}.attention", head_dim * group
+    units = {"wq": query_group, "wk": head_dim, "wv": head_dim}
+    kinds = ("weight", "bias") if biased else ("weight",)
+    return [
+        *(
+            Rule(f"{attention}.{part}.{kind}", Shard(0, "tp", unit), Role.COLUMN)
+            for part, unit in units.items()
+            for kind in kinds
+        ),
+        Rule(f"{attention}.wo.weight", Shard(1, "tp", query_group), Role.ROW),
+    ]

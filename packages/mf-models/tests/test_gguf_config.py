@@ -1,0 +1,84 @@
+"""The hyperparameters of a GGUF file, and a model loaded from one."""
+
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+import pytest
+from mindspore import Tensor
+
+import mf_ckpt
+import mf_models
+from mf_ckpt import MappedSource
+from mf_config import UserError
+from mf_models.gguf_config import hf_from_gguf
+from mf_models.pretrained import read_config
+
+METADATA = {
+    "general.architecture": "llama",
+    "llama.context_length": 128,
+    "llama.embedding_length": 48,
+    "llama.block_count": 2,
+    "llama.feed_forward_length": 96,
+    "llama.attention.head_count": 4,
+    "llama.attention.head_count_kv": 2,
+    "llama.attention.layer_norm_rms_epsilon": 1e-5,
+    "llama.rope.dimension_count": 12,
+    "tokenizer.ggml.bos_token_id": 1,
+    "tokenizer.ggml.eos_token_id": 2,
+}
+TENSORS = {"token_embd.weight": (160, 48), "output.weight": (160, 48)}
+
+
+def test_a_model_of_one_file(data: Path, tmp_path: Path) -> None:
+    source, config = mf_ckpt.open(data / "llama_gqa"), read_config(data / "llama_gqa")
+    stored = MappedSource(source, mf_models.family_of(config).forms(config)["gguf"])
+    writer = gguf.GGUFWriter(tmp_path / "model.gguf", "llama")
+    for name, value in METADATA.items():
+        if isinstance(value, int):
+            writer.add_uint32(name, value)
+        elif isinstance(value, float):
+            writer.add_float32(name, value)
+    for name in stored:
+        writer.add_tensor(name, stored[name])
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    found, model = mf_models.load(tmp_path / "model.gguf")
+    assert (found.vocab_size, found.tie_word_embeddings, found.pad_token_id) == (160, False, None)
+    golden = np.load(data / "llama_gqa" / "golden.npz")
+    logits = model(Tensor(golden["input_ids"].astype(np.int32))).asnumpy()
+    np.testing.assert_allclose(logits, golden["logits"], 0, 2e-4)
+
+
+def test_a_tied_head_is_one_that_the_file_lacks() -> None:
+    found = hf_from_gguf(METADATA, {"token_embd.weight": (160, 48)}, "m.gguf")
+    assert (found["tie_word_embeddings"], found["vocab_size"], found["model_type"]) == (True, 160, "llama")
+    assert "rope_theta" not in found
+
+
+@pytest.mark.parametrize(
+    ("changes", "tensors", "message"),
+    [
+        (
+            {"general.architecture": "lama"},
+            {},
+            r"m.gguf: general.architecture: 'lama' is not read.*Did you mean llama\?",
+        ),
+        ({"llama.rope.scaling.type": "yarn"}, {}, "m.gguf: rope.scaling.type: 'yarn': scaled positions"),
+        ({}, {"rope_freqs.weight": (6,)}, "tensor rope_freqs.weight: scaled positions"),
+        ({"llama.expert_count": 8}, {}, "expert_count: 8 experts are not read"),
+        ({"llama.rope.dimension_count": 6}, {}, "rope.dimension_count: 6 of 12 elements"),
+    ],
+)
+def test_what_would_change_numbers_is_refused(changes: dict[str, Any], tensors: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        hf_from_gguf(METADATA | changes, TENSORS | tensors, "m.gguf")
+
+
+def test_a_missing_size_is_named() -> None:
+    metadata = {name: value for name, value in METADATA.items() if name != "llama.block_count"}
+    with pytest.raises(UserError, match=r"m.gguf: has no llama.block_count"):
+        hf_from_gguf(metadata, TENSORS, "m.gguf")
