@@ -8,8 +8,8 @@ import pytest
 
 from mf_config.problems import UserError
 from mf_data.documents import Document
-from mf_data.tokenizers.byte_level import load_tokenizer
 from mf_data.tokenizers.byte_level_bpe import ByteLevelBPETokenizer, SpecialTokens, train_byte_level_bpe
+from mf_data.tokenizers.loading import load_tokenizer
 
 TEXTS = [f"The {word} of the {other} is {word}{other}. 你好\n" for word in "abcdefgh" for other in "xyzuvw"]
 DOCUMENTS = [Document(str(i), text) for i, text in enumerate(TEXTS)]

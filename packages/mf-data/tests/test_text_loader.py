@@ -1,4 +1,6 @@
+import gzip
 import json
+import lzma
 
 import pytest
 
@@ -57,8 +59,8 @@ def test_every_broken_line_is_named_with_its_place(tmp_path):
     found = broken_lines(file)
     assert found[:6] == [
         f"{file}:3: byte 0xe9 is not UTF-8 (invalid continuation byte). Allowed: text in UTF-8.",
-        f'{file}:4: not JSON (Unterminated string starting, column 10). Allowed: {{"text": "…"}}.',
-        f'{file}:5: a JSON list is not an object. Allowed: {{"text": "…"}}.',
+        f'{file}:4: not JSON (Unterminated string starting, column 10). Allowed: {{"field": "value", …}}.',
+        f'{file}:5: a JSON list is not an object. Allowed: {{"field": "value", …}}.',
         f"{file}:6: text: is missing. Allowed: an object with this field. Did you mean texts?",
         f"{file}:7: text: 7 is not text. Allowed: a string.",
         f"{file}:8: text: character 5 is half of a surrogate pair. Allowed: whole characters.",
@@ -91,6 +93,24 @@ def test_text_that_is_not_utf8_is_named_with_its_line(tmp_path):
     ]
 
 
+def test_broken_lines_are_skipped_where_that_is_asked_for(tmp_path, caplog):
+    file = tmp_path / "dirty.jsonl"
+    file.write_text('{"body": "one"}\nbroken\n{"body": "two"}\n{"text": "x"}\n')
+    loader = TextDataLoader(dataset_dir=str(file), text_field="body", on_broken="skip")
+    assert [document.text for document in loader.documents()] == ["one", "two"]
+    assert caplog.messages[0].splitlines() == [
+        f"{file}: 2 of 4 records are broken and were skipped:",
+        f'{file}:2: not JSON (Expecting value, column 1). Allowed: {{"field": "value", …}}.',
+        f"{file}:4: body: is missing. Allowed: an object with this field.",
+    ]
+
+
+def test_compressed_text_is_read(tmp_path):
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress("\ufeffzip 你好".encode()))
+    (tmp_path / "b.jsonl.xz").write_bytes(lzma.compress(b'{"text": "xz"}\n'))
+    assert [text for _, text in read(tmp_path)] == ["zip 你好", "xz"]
+
+
 def test_a_missing_path_names_the_nearest(tmp_path):
     (tmp_path / "corpus.txt").write_text("x")
     with pytest.raises(UserError, match=r"corpsu\.txt does not exist\. Allowed: .* Did you mean .*/corpus\.txt\?"):
@@ -99,5 +119,5 @@ def test_a_missing_path_names_the_nearest(tmp_path):
 
 def test_a_folder_without_text_is_refused(tmp_path):
     (tmp_path / "table.csv").write_text("a,b")
-    with pytest.raises(UserError, match="holds no text"):
+    with pytest.raises(UserError, match="holds no such file"):
         read(tmp_path)

@@ -16,14 +16,6 @@ def test_rows_are_disjoint_windows_and_the_last_part_is_dropped():
     assert rows[np.array([0])]["input_ids"].dtype == np.int32
 
 
-def test_num_samples_keeps_rows_from_the_whole_stream():
-    rows = rows_of(20, num_samples=2)
-    assert len(rows) == 2
-    assert rows[np.arange(2)]["input_ids"].tolist() == [[0, 1, 2, 3], [8, 9, 10, 11]]
-    assert rows.dropped_tokens == 12
-    assert len(rows_of(20, num_samples=99)) == 5
-
-
 def test_no_row_is_a_valid_data_set():
     assert len(rows_of(3)) == 0
 

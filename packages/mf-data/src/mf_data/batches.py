@@ -1,7 +1,8 @@
 """Which rows a step reads: a function of the seed and the step alone, whatever the number of processes.
 
 Nothing here advances: `batch(step, …)` may be asked for any step in any order. So resuming is asking for the next one,
-every data-parallel rank sees a part of the same global batch, and no number of workers changes what it holds.
+every data-parallel rank sees a part of the same global batch, and no number of workers changes what it holds. The order
+of an epoch is computed place by place, so that a start takes the same time and memory for any number of rows.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mf_config.problems import UserError
-from mf_data.token_rows import Columns, Rows
+from mf_data.permutation import Permutation
+from mf_data.rows import Columns, Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,6 @@ class Batches:
         self._shuffle = shuffle
         full, rest = divmod(len(rows), global_batch_size)
         self.steps_per_epoch = full + int(rest > 0 and not drop_remainder)
-        self._order: tuple[int, NDArray[np.int64]] = (-1, np.arange(0))
 
     def epoch_of(self, step: int) -> int:
         """The epoch, counted from 0, of a step, counted from 0."""
@@ -96,7 +97,8 @@ class Batches:
         """
         epoch, position = divmod(step, self.steps_per_epoch)
         start = position * self._global_batch_size
-        return self._order_of(epoch)[start : start + self._global_batch_size]
+        places = np.arange(start, min(start + self._global_batch_size, len(self._rows)))
+        return Permutation(len(self._rows), self._seed, epoch)(places) if self._shuffle else places
 
     def batch(self, step: int, rank: int = 0, ranks: int = 1) -> Batch:
         """One rank's rows of a step.
@@ -181,35 +183,10 @@ class Batches:
                 f"seed: {self._seed}, but the checkpoint was made with {saved.seed}. Allowed: the same seed."
             )
 
-    def _order_of(self, epoch: int) -> NDArray[np.int64]:
-        """Indices of all rows in the order of an epoch; kept, since the next step mostly needs the same."""
-        if self._order[0] != epoch:
-            indices = shuffled(len(self._rows), self._seed, epoch) if self._shuffle else np.arange(len(self._rows))
-            self._order = (epoch, indices)
-        return self._order[1]
-
     def _pad(self, name: str, column: NDArray[np.int32], size: int) -> NDArray[np.int32]:
         """Fill a column, int32 [n, width], up to int32 [size, width]."""
         missing = ((0, size - len(column)), (0, 0))
         return np.pad(column, missing, constant_values=self._rows.padding[name])
-
-
-def shuffled(count: int, seed: int, epoch: int) -> NDArray[np.int64]:
-    """A random order that depends on its arguments only.
-
-    It sorts the counter-based generator's raw numbers, since NumPy promises these for all its versions, but not the
-    result of its own `permutation`.
-
-    Args:
-        count: how many things to order.
-        seed: from 0 to 2**64 - 1.
-        epoch: from 0; each has an order of its own.
-    Returns:
-        int64 [count], each number from 0 to `count - 1` once.
-    Source: Salmon et al. 2011, Parallel Random Numbers: As Easy as 1, 2, 3 (Philox4x64-10).
-    """
-    generator = np.random.Philox(key=np.array([seed, epoch], dtype=np.uint64))
-    return np.argsort(generator.random_raw(count), kind="stable")
 
 
 def _position_from(state: Mapping[str, Any]) -> Position:

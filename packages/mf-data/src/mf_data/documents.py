@@ -1,8 +1,12 @@
-"""What every corpus is made of: named documents of plain text, and the interface of the loaders that read them."""
+"""What corpora are made of, and the interfaces of the loaders that read them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
+
+from mf_data.row_settings import RowSettings
+from mf_data.rows import Rows
+from mf_data.tokenizers.base import Tokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,16 +22,21 @@ class Document:
     text: str
 
 
-class DocumentLoader(Protocol):
-    """A section of kind `data_loader` that reads documents."""
+class Loader(Protocol):
+    """What every section of kind `data_loader` has; how its data is read, one of the interfaces below says."""
 
     @property
-    def shuffle(self) -> bool:
+    def shuffle(self) -> bool | str:
         """Whether every epoch reads the rows in a new order (`Batches` does it)."""
 
     @property
     def num_samples(self) -> int | None:
-        """Most rows to use, spread evenly over the text; None uses all."""
+        """Most rows to use, spread evenly over the data; None uses all."""
+
+
+@runtime_checkable
+class DocumentLoader(Loader, Protocol):
+    """A loader of plain text."""
 
     def documents(self) -> Iterator[Document]:
         """The documents, in the same order each time.
@@ -35,4 +44,36 @@ class DocumentLoader(Protocol):
         Raises:
             UserError: there is nothing to read, or a file is broken.
         """
+        ...
+
+
+@runtime_checkable
+class PreparedLoader(Loader, Protocol):
+    """A loader of token ids that were made before."""
+
+    def prepared_rows(self, seq_length: int, tokenizer: Tokenizer, settings: RowSettings) -> Rows:
+        """Rows of stored ids.
+
+        Args:
+            seq_length: tokens that the model reads at once, from 1.
+            tokenizer: that with which the ids were made; one that it does not know is refused with its row.
+            settings: `input_columns` says which stored columns to read.
+        Returns:
+            The rows, with a column `input_ids`, int32 [n, seq_length + 1], and perhaps `labels` beside it.
+        Raises:
+            UserError: a file is missing or broken, or fills no row.
+        """
+        ...
+
+
+@runtime_checkable
+class MixtureLoader(Loader, Protocol):
+    """A loader that mixes the rows of others."""
+
+    def loaders(self) -> Sequence[Loader]:
+        """The loaders to mix."""
+        ...
+
+    def counts(self, available: list[int]) -> list[int]:
+        """Rows that each loader gives, of which it has as many as `available` says; fewer are read repeatedly."""
         ...

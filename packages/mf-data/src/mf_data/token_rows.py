@@ -1,35 +1,13 @@
-"""Rows of equal length cut from one long run of token ids."""
+"""Rows of equal length cut from one long run of token ids that lies in memory."""
 
-import hashlib
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Columns = dict[str, NDArray[np.int32]]
-"""Column name to int32 [rows, width]."""
-
-
-class Rows(Protocol):
-    """A data set of equally long rows with random access; what `Batches` draws from."""
-
-    @property
-    def padding(self) -> Mapping[str, int]:
-        """Column name to the value that fills a row which stands for no data."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Hash of all the rows: equal if, and only if, the rows are equal."""
-
-    def __len__(self) -> int:
-        """How many rows there are."""
-        ...
-
-    def __getitem__(self, indices: NDArray[np.integer[Any]]) -> Columns:
-        """The rows of int [n] indices, each column int32 [n, width]."""
-        ...
+from mf_data.rows import Columns, digest
 
 
 class TokenRows:
@@ -40,20 +18,16 @@ class TokenRows:
         padding: what fills a row that stands for no data.
     """
 
-    def __init__(self, tokens: NDArray[np.int32], width: int, *, pad_id: int, num_samples: int | None = None):
+    def __init__(self, tokens: NDArray[np.int32], width: int, *, pad_id: int):
         """Cuts the stream.
 
         Args:
             tokens: int32 [any], the ids of all documents, one after the other.
             width: tokens of a row; one more than a model reads at once, since the last one is only a target.
             pad_id: id that fills a row which stands for no data.
-            num_samples: most rows to use, spread evenly over the stream; all where None.
         """
         complete = len(tokens) // width
         self._ids = tokens[: complete * width].reshape(complete, width)
-        if num_samples is not None and num_samples < complete:
-            # Not the first ones: those come from a few documents and stand for nothing but these.
-            self._ids = self._ids[np.arange(num_samples) * complete // num_samples]
         self.dropped_tokens = len(tokens) - self._ids.size
         self.padding: Mapping[str, int] = {"input_ids": pad_id}
 
@@ -74,6 +48,4 @@ class TokenRows:
     @cached_property
     def fingerprint(self) -> str:
         """Hash of all the rows: equal if, and only if, the rows are equal."""
-        digest = hashlib.sha256(f"{self._ids.shape}".encode())
-        digest.update(np.ascontiguousarray(self._ids, dtype="<i4").data)
-        return digest.hexdigest()
+        return digest(self._ids.shape, np.ascontiguousarray(self._ids, dtype="<i4"))

@@ -16,6 +16,7 @@ from pydoc_data.topics import topics
 from mf_config.problems import UserError
 from mf_config.schema import component, key
 from mf_data.documents import Document
+from mf_data.loaders.base import LoaderKeys
 
 _SKIPPED = frozenset(
     {
@@ -36,17 +37,13 @@ _EVAL_SHARE = 0.05
 
 @component("data_loader", "PythonLibraryDataLoader")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PythonLibraryDataLoader:
+class PythonLibraryDataLoader(LoaderKeys):
     """Documents from the running Python: each topic of its language reference, each module of its standard library."""
 
     split: str = key(
         "Which documents to read: train, or the twentieth of them that train leaves out (by a hash of the name): eval.",
         "train",
         allowed=("train", "eval"),
-    )
-    shuffle: bool = key("Whether each epoch reads the rows in a new order.", True)
-    num_samples: int | None = key(
-        "Most rows to use, spread evenly over the text; all where it is absent.", None, minimum=1
     )
 
     def documents(self) -> Iterator[Document]:

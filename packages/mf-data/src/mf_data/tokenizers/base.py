@@ -1,11 +1,16 @@
 """What every tokenizer does, and what follows from that alone."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mf_data.tokenizers.pieces import Pieces
+
+Span = tuple[int, int]
+"""The characters of a text behind a token: the first one, and one more than the last."""
 
 
 class Tokenizer(Protocol):
@@ -31,23 +36,42 @@ class Tokenizer(Protocol):
     def special_ids(self) -> frozenset[int]:
         """Ids that steer the model and stand for no text."""
 
-    def encode(self, text: str, add_special_tokens: bool = True, parse_special_tokens: bool = True) -> list[int]:
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Content of `tokenizer_config.json`: the special tokens, the chat template."""
+
+    @property
+    def pieces(self) -> Pieces:
+        """How ids become text."""
+
+    def encode(self, text: str, add_special_tokens: bool = True, parse_special_tokens: bool | None = None) -> list[int]:
         """Ids of a text.
 
         Args:
             text: any text that has a UTF-8 form (no half of a surrogate pair).
             add_special_tokens: put the special tokens around it that the tokenizer's own rule asks for.
             parse_special_tokens: read a special token that is written out in the text (`</s>`) as that token, as chat
-                templates need; False takes it as ordinary characters, which is right for text of others.
+                templates need; False takes it as ordinary characters, which is right for text of others. None is the
+                habit of the tokenizer's files: a `tokenizer.json` reads them, a SentencePiece model does not.
         Returns:
             The ids, each from 0 to `vocab_size - 1`.
         """
         ...
 
     def encode_batch(
-        self, texts: Sequence[str], add_special_tokens: bool = True, parse_special_tokens: bool = True
+        self, texts: Sequence[str], add_special_tokens: bool = True, parse_special_tokens: bool | None = None
     ) -> list[list[int]]:
         """Ids of many texts, on all cores; arguments as in `encode`."""
+        ...
+
+    def encode_with_spans(self, text: str) -> tuple[list[int], list[Span]]:
+        """Ids of a text that a chat template wrote, and where in it each of them stands.
+
+        Args:
+            text: any text; special tokens that are written out in it are read, none are put around it.
+        Returns:
+            The ids, and for each the characters that it stands for or has a part of.
+        """
         ...
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:

@@ -11,7 +11,8 @@ from mf_config.problems import UserError
 from mf_config.schema import component, key
 from mf_data.documents import Document
 from mf_data.tokenizers.base import Tokenizer
-from mf_data.tokenizers.byte_level import BOS, EOS, PAD, TOKENIZER_FILE, ByteLevelTokenizer, load_tokenizer
+from mf_data.tokenizers.settings import BOS, EOS, PAD
+from mf_data.tokenizers.tokenizer_json import TOKENIZER_FILE, JsonTokenizer, read_tokenizer_json
 
 SMALLEST_VOCABULARY = 256 + 3
 """One entry for every byte and one for each special token."""
@@ -57,7 +58,7 @@ class SpecialTokens:
     pad: str = "<pad>"
 
 
-def train_byte_level_bpe(texts: Iterable[str], vocab_size: int, special: SpecialTokens) -> ByteLevelTokenizer:
+def train_byte_level_bpe(texts: Iterable[str], vocab_size: int, special: SpecialTokens) -> JsonTokenizer:
     """Train a byte-level BPE tokenizer; the same texts in the same order give the same tokenizer, byte for byte.
 
     Encoding with `add_special_tokens` puts `special.bos` first.
@@ -93,7 +94,7 @@ def train_byte_level_bpe(texts: Iterable[str], vocab_size: int, special: Special
     )
     roles = {BOS: special.bos, EOS: special.eos, PAD: special.pad}
     # "PreTrainedTokenizerFast" is what makes Hugging Face tools read tokenizer.json as it is.
-    return ByteLevelTokenizer(backend.to_str(), {"tokenizer_class": "PreTrainedTokenizerFast", **roles})
+    return JsonTokenizer(backend, {"tokenizer_class": "PreTrainedTokenizerFast", **roles})
 
 
 def _conflicts(section: ByteLevelBPETokenizer) -> list[tuple[str, str, str]]:
@@ -110,11 +111,11 @@ def _conflicts(section: ByteLevelBPETokenizer) -> list[tuple[str, str, str]]:
     return found
 
 
-def _load_or_train(section: ByteLevelBPETokenizer, documents: Iterable[Document] | None) -> ByteLevelTokenizer:
+def _load_or_train(section: ByteLevelBPETokenizer, documents: Iterable[Document] | None) -> JsonTokenizer:
     file = Path(section.tokenizer_file)
     # A tokenizer made from other text than the training's would fit no weights, so only training may make one.
     if documents is None or file.exists():
-        tokenizer = load_tokenizer(file)
+        tokenizer = read_tokenizer_json(file)
         _check(tokenizer, section)
         return tokenizer
     special = SpecialTokens(bos=section.bos_token, eos=section.eos_token, pad=section.pad_token)
@@ -123,7 +124,7 @@ def _load_or_train(section: ByteLevelBPETokenizer, documents: Iterable[Document]
     return tokenizer
 
 
-def _check(tokenizer: ByteLevelTokenizer, section: ByteLevelBPETokenizer) -> None:
+def _check(tokenizer: JsonTokenizer, section: ByteLevelBPETokenizer) -> None:
     """Refuse a file that holds another tokenizer than the section asks for: weights would not fit it.
 
     Raises:

@@ -1,8 +1,7 @@
 """Text out of token ids that arrive one by one."""
 
-import codecs
-
 from mf_data.tokenizers.base import Tokenizer
+from mf_data.tokenizers.pieces import PieceReader
 
 
 class TextStream:
@@ -19,14 +18,12 @@ class TextStream:
             tokenizer: whose ids come.
             skip_special_tokens: leave out special tokens instead of writing them out.
         """
-        self._tokenizer = tokenizer
-        self._silent = tokenizer.special_ids if skip_special_tokens else frozenset()
-        self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+        self._reader = PieceReader(tokenizer.pieces, skip_special_tokens)
 
     def push(self, token_id: int) -> str:
         """Take the next id; returns the text that is certain now, often empty."""
-        return "" if token_id in self._silent else self._utf8.decode(self._tokenizer.bytes_of(token_id))
+        return self._reader.read((token_id,))
 
     def finish(self) -> str:
         """End the stream; returns U+FFFD where it stopped inside a character, else nothing."""
-        return self._utf8.decode(b"", final=True)
+        return self._reader.read((), final=True)

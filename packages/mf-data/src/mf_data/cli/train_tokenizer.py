@@ -1,4 +1,4 @@
-"""The command line `mf-data`."""
+"""`mf-data train-tokenizer`."""
 
 import argparse
 import json
@@ -6,30 +6,19 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from mf_config.command_line import OK, Command, run_command_line
+from mf_config.command_line import OK
 from mf_config.problems import UserError
 from mf_data.documents import DocumentLoader
 from mf_data.loaders.python_library import PythonLibraryDataLoader
 from mf_data.loaders.text import TextDataLoader
-from mf_data.tokenizers.byte_level import TOKENIZER_FILE
 from mf_data.tokenizers.byte_level_bpe import SMALLEST_VOCABULARY, SpecialTokens, train_byte_level_bpe
+from mf_data.tokenizers.tokenizer_json import TOKENIZER_FILE
 
 _PYTHON_LIBRARY = "python-library"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program.
-
-    Args:
-        arguments: the words after the program's name; those of the process where None.
-    Returns:
-        The exit status.
-    """
-    commands = [Command("train-tokenizer", "Train a byte-level BPE tokenizer.", _add_train_tokenizer, _train_tokenizer)]
-    return run_command_line("mf-data", "Text to what a language model trains on.", commands, arguments)
-
-
-def _add_train_tokenizer(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
     parser.add_argument(
         "input",
         nargs="+",
@@ -43,7 +32,8 @@ def _add_train_tokenizer(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
-def _train_tokenizer(parsed: argparse.Namespace) -> int:
+def run(parsed: argparse.Namespace) -> int:
+    """Train the tokenizer and save it."""
     target = parsed.output / TOKENIZER_FILE
     if target.exists():
         raise UserError(f"--output: {target} exists already. Allowed: a folder without a tokenizer.")

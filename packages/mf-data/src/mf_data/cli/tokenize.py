@@ -1,0 +1,96 @@
+"""`mf-data tokenize`."""
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from mf_config.command_line import OK
+from mf_config.problems import UserError
+from mf_data.corpus_tokenizing import tokenize_corpus
+from mf_data.indexed_files import smallest_dtype
+from mf_data.loaders.text import TEXT_FIELD
+from mf_data.records import MOST_PROBLEMS
+from mf_data.tokenize_plan import TokenizePlan
+from mf_data.tokenizers.loading import load_tokenizer
+
+_SECONDS_BETWEEN = 0.5
+_MEGABYTE = 1_000_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.add_argument(
+        "input",
+        nargs="+",
+        metavar="INPUT",
+        help="a .txt, .jsonl or .parquet file, also with .gz, .xz or .zst, or a folder of them",
+    )
+    parser.add_argument("--tokenizer", required=True, metavar="T", help="folder or file of a tokenizer")
+    parser.add_argument("--output", required=True, metavar="PREFIX", help="path of the result, without .bin and .idx")
+    parser.add_argument(
+        "--workers", type=int, metavar="N", default=len(os.sched_getaffinity(0)), help="processes; all cores by default"
+    )
+    parser.add_argument("--text-field", default=TEXT_FIELD, metavar="NAME", help="field of a record with the document")
+    parser.add_argument(
+        "--on-broken", choices=("stop", "skip"), default="stop", help="what a record without text does (stop)"
+    )
+    parser.add_argument("--no-end-token", action="store_true", help="put no end token behind each document")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Tokenize the inputs."""
+    if parsed.workers < 1:
+        raise UserError(f"--workers: {parsed.workers} is out of range. Allowed: from 1.")
+    plan = TokenizePlan(
+        inputs=tuple(parsed.input),
+        tokenizer=str(Path(parsed.tokenizer)),
+        dtype=smallest_dtype(load_tokenizer(parsed.tokenizer).vocab_size).name,
+        text_field=parsed.text_field,
+        on_broken=parsed.on_broken,
+        end_token=not parsed.no_end_token,
+    )
+    meter = _Meter()
+    made = tokenize_corpus(plan, parsed.output, parsed.workers, meter.show)
+    meter.clear()
+    for line in made.skipped[:MOST_PROBLEMS]:
+        print(line, file=sys.stderr)
+    if made.skipped:
+        print(f"{len(made.skipped)} broken records were skipped", file=sys.stderr)
+    if parsed.json:
+        result = {"output": parsed.output, "documents": made.documents, "tokens": made.tokens, "dtype": plan.dtype}
+        counts = {"text_bytes": made.text_bytes, "skipped": len(made.skipped), "seconds": round(meter.seconds(), 2)}
+        print(json.dumps({**result, **counts}))
+    else:
+        print(
+            f"{parsed.output}: {made.documents} documents, {made.tokens} tokens of {plan.dtype}, "
+            f"{made.text_bytes / made.tokens:.2f} bytes of text a token, in {meter.seconds():.1f} s"
+        )
+    return OK
+
+
+class _Meter:
+    """Shows on a terminal how much text is done."""
+
+    def __init__(self) -> None:
+        self._started = self._shown = time.perf_counter()
+
+    def seconds(self) -> float:
+        """Time since the beginning."""
+        return time.perf_counter() - self._started
+
+    def show(self, done: int) -> None:
+        """Tell how many bytes of text are done, not too often."""
+        now = time.perf_counter()
+        if sys.stderr.isatty() and now - self._shown > _SECONDS_BETWEEN:
+            self._shown = now
+            rate = done / _MEGABYTE / self.seconds()
+            print(f"\r{done / _MEGABYTE:.1f} MB of text, {rate:.1f} MB/s ", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Leave an empty line."""
+        if sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr, flush=True)

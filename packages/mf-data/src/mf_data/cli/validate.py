@@ -1,0 +1,98 @@
+"""`mf-data validate`."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from mf_config.command_line import FAILURE, OK
+from mf_config.components import components
+from mf_config.problems import ConfigError, Problem, UserError, name_values
+from mf_config.suggest import nearest
+from mf_data.compressed import plain_suffix
+from mf_data.data_files import find_files
+from mf_data.indexed_files import IndexedFile
+from mf_data.loaders.text import TEXT_FIELD, read_text
+from mf_data.mind_record_files import MindRecordFile, is_mind_record
+from mf_data.prepared_files import ids_outside, indexed_prefix
+from mf_data.records import FORMS, Record, converted, read_records, text_in
+from mf_data.tokenizers.loading import load_tokenizer
+
+_ANY_ID = 2**31
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.add_argument(
+        "input",
+        nargs="+",
+        metavar="INPUT",
+        help="a prefix of .bin and .idx files, a MindRecord file, or files or folders of records or text",
+    )
+    parser.add_argument("--tokenizer", metavar="T", help="ids must be in the vocabulary of this tokenizer")
+    parser.add_argument("--text-field", default=TEXT_FIELD, metavar="NAME", help="field that each record must have")
+    parser.add_argument("--handler", metavar="TYPE", help="records must be conversations for this data handler instead")
+    parser.add_argument("--json", action="store_true", help="print the problems as JSON, one a line")
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Print every problem; the status is 1 where there is one."""
+    vocab_size = load_tokenizer(parsed.tokenizer).vocab_size if parsed.tokenizer else _ANY_ID
+    convert = _convert(parsed.handler, parsed.text_field)
+    count = 0
+    for name in parsed.input:
+        for problem in _problems(name, vocab_size, convert):
+            count += 1
+            print(json.dumps(problem) if parsed.json else problem["text"])
+    if not parsed.json:
+        print(f"{count} problems" if count else "no problems", file=sys.stderr)
+    return FAILURE if count else OK
+
+
+def _convert(handler: str | None, text_field: str) -> Callable[[Record], Any]:
+    if handler is None:
+        return partial(text_in, field=text_field)
+    known = components("data_handler")
+    if handler not in known:
+        near = nearest(handler, known)
+        hint = f" Did you mean {near}?" if near else ""
+        raise UserError(f"--handler: no data handler is named {handler}. Allowed: {name_values(known)}.{hint}")
+    section = known[handler]()
+    if not hasattr(section, "conversation"):
+        raise UserError(f"--handler: {handler} makes no conversations. Allowed: another data handler.")
+    convert: Callable[[Record], Any] = section.conversation
+    return convert
+
+
+def _problems(name: str, vocab_size: int, convert: Callable[[Record], Any]) -> Iterator[dict[str, Any]]:
+    prefix = indexed_prefix(name)
+    if prefix is None and not is_mind_record(name):
+        files = find_files(name, (".txt", *(f".{form}" for form in FORMS)), "INPUT")
+        for file in files:
+            yield from _problems_of_records(file, convert)
+        return
+    try:
+        opened: IndexedFile | MindRecordFile = IndexedFile(prefix) if prefix else MindRecordFile(Path(name))
+        for sequence, token_id in ids_outside(opened, vocab_size):
+            yield {
+                "file": name,
+                "sequence": sequence,
+                "text": f"{name}: sequence {sequence} holds the id {token_id}. Allowed: 0 to {vocab_size - 1}.",
+            }
+    except UserError as error:
+        yield {"file": name, "text": str(error)}
+
+
+def _problems_of_records(file: Path, convert: Callable[[Record], Any]) -> Iterator[dict[str, Any]]:
+    try:
+        if plain_suffix(file) == ".txt":
+            read_text(file)
+            return
+        for _, value in converted(read_records(file), convert):
+            if isinstance(value, Problem):
+                yield {**value.as_json(), "text": str(value)}
+    except ConfigError as error:
+        yield from ({**problem.as_json(), "text": str(problem)} for problem in error.problems)

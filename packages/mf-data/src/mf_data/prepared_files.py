@@ -1,0 +1,47 @@
+"""Tells files of prepared ids by their names, and checks their ids."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mf_data.indexed_files import IndexedFile, index_path
+from mf_data.mind_record_files import MindRecordFile
+
+_IDS_AT_ONCE = 1 << 22
+
+
+def indexed_prefix(name: str) -> str | None:
+    """The prefix of a pair of `.bin` and `.idx` files, of which one or the prefix is named; None for others."""
+    path = Path(name)
+    if path.suffix in (".bin", ".idx"):
+        return str(path.with_suffix(""))
+    return name if index_path(name).is_file() else None
+
+
+def ids_outside(file: IndexedFile | MindRecordFile, vocab_size: int) -> Iterator[tuple[int, int]]:
+    """The ids that are not in a vocabulary: of each sequence (or row) with such, its number and the first of them.
+
+    Args:
+        file: prepared ids; of a MindRecord file, all rows are read on the way.
+        vocab_size: ids from 0 to one less are in it.
+    """
+    if isinstance(file, MindRecordFile):
+        for number in range(len(file)):
+            outside = _outside(file.row(number).get("input_ids", np.zeros(0, np.int64)), vocab_size)
+            if len(outside):
+                yield number, int(outside[0])
+        return
+    last = -1
+    for start in range(0, len(file.tokens), _IDS_AT_ONCE):
+        ids = file.tokens[start : start + _IDS_AT_ONCE]
+        for place in np.flatnonzero((ids < 0) | (ids >= vocab_size)).tolist():
+            sequence = file.sequence_at(start + place)
+            if sequence != last:
+                yield sequence, int(ids[place])
+            last = sequence
+
+
+def _outside(ids: NDArray[np.int64], vocab_size: int) -> NDArray[np.int64]:
+    return ids[(ids < 0) | (ids >= vocab_size)]
