@@ -8,7 +8,7 @@ import pytest
 import mf_ckpt
 from mf_config.problems import UserError
 from mf_config.sections.context import ContextSection
-from mf_config.sections.dataset import ProcessorSection
+from mf_data.processors.plain import BaseProcessor
 from mf_config.sections.model import ArchSection, ModelSection
 from mf_config.sections.run import RunConfig
 from mf_data.tokenizers.byte_level import load_tokenizer
@@ -79,7 +79,7 @@ def test_without_load_checkpoint_the_newest_of_output_dir_answers_as_the_run_fil
         for name, array in mf_ckpt.open(CHAT).items():
             writer.add(name, array)
     network = replace(NETWORK, do_sample=True, temperature=0.9, top_k=40, top_p=0.99, max_decode_length=14)
-    processor = ProcessorSection(tokenizer=TokenizerSection())
+    processor = BaseProcessor(tokenizer=TokenizerSection())
     config = run_config(tmp_path, network, input_data="The cat", seed=3, processor=processor)
     assert predict(config, Options(json=True)) == 0
     assert capsys.readouterr().out == (tmp_path / "predictions.jsonl").read_text()

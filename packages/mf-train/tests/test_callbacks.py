@@ -15,14 +15,17 @@ from mf_train.output import OutputFolder
 from mf_train.progress import ProgressBar
 
 
-def run_info(saved: list[int], first_step: int = 0, is_main: bool = True) -> RunInfo:
+def run_info(
+    saved: list[tuple[int, bool]], first_step: int = 0, is_main: bool = True, stopped: list[str] | None = None
+) -> RunInfo:
     return RunInfo(
         output=OutputFolder(Path("nowhere")),
         first_step=first_step,
         total_steps=10,
         total_epochs=2,
         is_main=is_main,
-        save=saved.append,
+        save=lambda keep, in_background: saved.append((keep, in_background)),
+        stop=(stopped if stopped is not None else []).append,
     )
 
 
@@ -67,17 +70,18 @@ def test_only_the_main_process_logs(caplog):
     assert logged_steps(MFLossMonitor(), run_info([], is_main=False), caplog) == []
 
 
-def saved_at(first: int, last: int, interval: int) -> list[int]:
+def saved_at(first: int, last: int, interval: int, in_background: bool = False) -> list[int]:
     """The steps after which a run that does steps `first + 1` to `last` saves."""
-    kept: list[int] = []
-    callback = CheckpointMonitor(save_checkpoint_steps=interval, keep_checkpoint_max=3).build(run_info(kept, first))
+    kept: list[tuple[int, bool]] = []
+    section = CheckpointMonitor(save_checkpoint_steps=interval, keep_checkpoint_max=3, async_save=in_background)
+    callback = section.build(run_info(kept, first))
     saved = []
     for step in range(first + 1, last + 1):
         callback.on_step_end(step_info(step))
         saved += [step] * (len(kept) - len(saved))
     callback.on_train_end()
     saved += [last] * (len(kept) - len(saved))
-    assert kept == [3] * len(saved)
+    assert kept == [(3, in_background)] * len(saved)
     return saved
 
 
@@ -86,6 +90,7 @@ def test_checkpoints_at_intervals_and_at_the_end():
     assert saved_at(0, 8, 4) == [4, 8]
     assert saved_at(8, 9, 4) == [9]
     assert saved_at(10, 10, 4) == []
+    assert saved_at(0, 10, 4, in_background=True) == [4, 8, 10]
 
 
 class Noting(Callback):
@@ -155,9 +160,18 @@ def test_checkpoints_and_losses_as_real_files_have_them(section_of):
     assert section_of("callback", "{type: MFLossMonitor, per_print_times: 1}").gradient_accumulation_steps == 1
 
 
-def test_an_early_stop_is_read_but_not_run(section_of):
+def test_an_early_stop_is_asked_for_from_its_step_on(section_of):
+    stopped: list[str] = []
     section = section_of("callback", "{type: TrainCallBack, stop_step: 3}")
-    assert (section.stop_step, bool(tag_of(type(section)).pending)) == (3, True)
+    callback = section.build(run_info([], stopped=stopped))
+    callback.on_train_begin()
+    for step in (1, 2):
+        callback.on_step_end(step_info(step))
+    assert stopped == []
+    callback.on_step_end(step_info(3))
+    section.build(run_info([], first_step=4, stopped=stopped)).on_train_begin()
+    assert stopped == ["TrainCallBack.stop_step 3"] * 2
+    assert type(section_of("callback", "{type: TrainCallBack}").build(run_info([]))) is Callback
 
 
 @pytest.mark.parametrize(

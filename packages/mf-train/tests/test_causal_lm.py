@@ -21,3 +21,9 @@ def test_ignored_labels_have_no_weight_and_a_valid_id():
     examples = CausalLanguageModelingTrainer().examples({"input_ids": IDS, "labels": labels}, -100)
     np.testing.assert_array_equal(examples.labels_BT, [[0, 7, 8], [2, 0, 0]])
     np.testing.assert_array_equal(examples.weights_BT, [[0, 1, 1], [1, 0, 0]])
+
+
+def test_labels_that_rows_leave_out_count_whatever_the_model_ignores():
+    labels = np.array([[-100, -100, 7, 8], [1, 2, -100, 3]], np.int32)
+    examples = CausalLanguageModelingTrainer().examples({"input_ids": IDS, "labels": labels}, 3)
+    np.testing.assert_array_equal(examples.weights_BT, [[0, 1, 1], [1, 0, 0]])

@@ -41,6 +41,48 @@ def test_overflows_move_the_scale_but_not_the_schedule(data: Path):
         assert scale.value == step["scale_after"]
 
 
+def adaptive(**keys: int) -> LossScale:
+    section = LossScaleSection(
+        type="AdaptiveLossScaleUpdateCell", loss_scale_value=1024, scale_factor=2, **{"scale_window": 20, **keys}
+    )
+    return LossScale.from_section(section)
+
+
+@pytest.mark.golden
+def test_adaptive_series_of_mindformers():
+    scale = adaptive()
+    values = after_each(scale, [False] * 60)
+    assert [step for step, value in enumerate(values, start=1) if value != ([1024.0, *values])[step - 1]] == [
+        20,
+        40,
+        60,
+    ]
+    assert (scale.value, scale.window) == (8192, 30)
+    assert after_each(scale, [True] * 3) == [4096, 2048, 1024]
+    assert scale.window == 1
+    # Three growths, one a step, lead back to the lowest rung.
+    assert after_each(scale, [False] * 4) == [2048, 4096, 8192, 8192]
+    assert scale.window == 20
+
+
+def test_restored_adaptive_scale_goes_on_like_the_saved_one():
+    flags = ([False] * 25 + [True] * 2 + [False] * 70) * 2 + [True] * 3 + [False] * 30
+    whole = after_each(adaptive(), flags)
+    first, second = adaptive(), adaptive()
+    after_each(first, flags[:150])
+    second.restore(json.loads(json.dumps(first.state())))
+    assert second == first
+    assert after_each(second, flags[150:]) == whole[150:]
+
+
+def test_scales_of_another_kind_take_what_they_can_use():
+    fixed = LossScale(8.0)
+    fixed.restore(adaptive().state())
+    moving = adaptive()
+    moving.restore(LossScale(8.0).state())
+    assert (fixed.value, moving.value, moving.window) == (1024.0, 8.0, 20)
+
+
 def test_dynamic_scale_stays_at_one_or_above(data: Path):
     floor = json.loads((data / "c12-overflow.json").read_text())["floor"]
     scale = LossScale.from_section(LossScaleSection(loss_scale_value=4))

@@ -38,7 +38,8 @@ def recorder(folder: Path, first_step: int = 0) -> MetricsRecorder:
         total_steps=10,
         total_epochs=1,
         is_main=True,
-        save=lambda keep: None,
+        save=lambda keep, in_background: None,
+        stop=lambda reason: None,
     )
     return MetricsRecorder(run)
 

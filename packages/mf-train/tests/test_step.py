@@ -13,7 +13,7 @@ from mf_models.kernels import select_kernels
 from mf_parallel.collectives import Communicator
 from mf_train.optimizer import UpdateRule
 from mf_train.optimizers.adamw import AdamW
-from mf_train.step import TrainingStep
+from mf_train.step import StepRules, TrainingStep
 from mf_train.task import Examples
 from mf_train.tasks.causal_lm import CausalLanguageModelingTrainer
 from mf_train.update import ParameterUpdate
@@ -52,12 +52,18 @@ class Llama:
         self.update = ParameterUpdate(list(self.cell.trainable_params()), section.rule(kernels), 0.1)
         self.first = snapshot(self.update)
         communicator = Communicator(0, range(1))
-        self.step = TrainingStep(self.cell, TASK.objective(kernels), self.update, communicator, kernels, 1.0)
+
+        def step_of(micro_batches: int) -> TrainingStep:
+            rules = StepRules(1.0, micro_batches)
+            return TrainingStep(self.cell, TASK.objective(kernels), self.update, communicator, kernels, rules)
+
+        self.step = step_of(1)
+        self.steps = {1: self.step, 2: step_of(2), 3: step_of(3)}
 
     def reset(self) -> "Llama":
         tensors = [tensor for tensors in (self.update.parameters, *self.update.slots.values()) for tensor in tensors]
         for tensor, value in zip(tensors, self.first, strict=True):
-            tensor.set_data(Tensor(value))
+            ops.assign(tensor, Tensor(value))
         return self
 
 
@@ -126,6 +132,43 @@ def test_overflow_changes_nothing_and_the_next_step_does(llama: Llama, data: Pat
     assert not np.array_equal(snapshot(llama.update)[0], llama.first[0])
 
 
+@pytest.mark.golden
+def test_micro_batches_count_by_their_tokens(llama: Llama, data: Path):
+    wanted = json.loads((data / "c13-expected.json").read_text())
+    examples = examples_of(rows_of(data / "c13-microbatches.jsonl"), 20)
+    outcome = llama.steps[3](examples, scale=1.0, number=1, learning_rate=1e-3)
+    assert outcome.tokens == wanted["target_tokens"]
+    assert outcome.loss == pytest.approx(wanted["loss"], rel=1e-5)
+    assert outcome.grad_norm == pytest.approx(wanted["grad_norm"], rel=1e-4)
+
+
+def test_a_micro_batch_without_targets_counts_nothing(llama: Llama, data: Path):
+    examples = examples_of(rows_of(data / "c14-mixed.jsonl"), 20)
+    wanted = json.loads((data / "c14-expected.json").read_text())["mixed"]
+    outcome = llama.steps[2](examples, scale=1.0, number=1, learning_rate=1e-3)
+    assert outcome.loss == pytest.approx(wanted["loss"], rel=1e-5)
+    assert outcome.grad_norm == pytest.approx(wanted["grad_norm"], rel=1e-5)
+
+
+def test_steps_of_micro_batches_are_those_of_whole_batches(llama: Llama, data: Path):
+    """The second step overflows: nothing of it may reach the third one."""
+    rows = rows_of(data / "c17-tokens.jsonl")
+    numbers: dict[int, list[float]] = {}
+    weights = {}
+    for micro_batches in (1, 2):
+        llama.reset()
+        numbers[micro_batches] = []
+        for step, scale in enumerate((1024.0, 3e38, 1024.0, 1.0)):
+            examples = examples_of(rows[2 * step : 2 * step + 2], 20)
+            outcome = llama.steps[micro_batches](examples, scale=scale, number=step + 1, learning_rate=1e-3)
+            assert outcome.overflow == (step == 1)
+            numbers[micro_batches] += [outcome.loss, *([] if outcome.overflow else [outcome.grad_norm])]
+        weights[micro_batches] = [parameter.asnumpy() for parameter in llama.update.parameters]
+    np.testing.assert_allclose(numbers[2], numbers[1], rtol=2e-5)
+    for found, wanted in zip(weights[2], weights[1], strict=True):
+        np.testing.assert_allclose(found, wanted, atol=2e-5)
+
+
 class Linear(nn.Cell):
     """Its loss is the sum of parameter times constant, so each constant is the gradient of its parameter."""
 
@@ -159,7 +202,7 @@ def clipped(gradients: dict[str, np.ndarray], max_norm: float | None) -> tuple[f
     model = Linear(gradients)
     rule = UpdateRule((), shared_rate, keep_gradient)
     update = ParameterUpdate(list(model.trainable_params()), rule, 0.0)
-    step = TrainingStep(model, losses, update, Communicator(0, range(1)), select_kernels(), max_norm)
+    step = TrainingStep(model, losses, update, Communicator(0, range(1)), select_kernels(), StepRules(max_norm))
     one = np.zeros((1, 1), np.int32)
     outcome = step(Examples(one, one, np.ones((1, 1), np.float32)), scale=1.0, number=1, learning_rate=1.0)
     return outcome.grad_norm, {parameter.name: parameter.asnumpy() for parameter in update.parameters}

@@ -13,6 +13,7 @@ import pytest
 
 import mf_ckpt
 import mf_train
+from mf_ckpt import remote
 from mf_ckpt.cli import main as mf_ckpt_main
 from mf_config import decode, load
 from mf_train.cli import main
@@ -34,6 +35,38 @@ loss_monitor._LossLog = Interrupting
 sys.exit(main(sys.argv[2:]))
 """
 """`mf-train` that gets a signal during its sixth step; the newest checkpoint is that of step 4."""
+
+
+KILLED_WHILE_SAVING = """
+import os, signal, sys, threading
+from mf_ckpt import Writer
+from mf_train.callbacks import loss_monitor
+from mf_train.cli import main
+
+begun = threading.Event()
+add_file = Writer.add_file
+
+def add_for_ever(self, name, content):
+    if threading.current_thread() is not threading.main_thread() and newest(self):
+        begun.set()
+        threading.Event().wait()
+    add_file(self, name, content)
+
+def newest(writer):
+    return any(path.name == "step-00000002" for path in os.scandir(sys.argv[1]))
+
+class Killing(loss_monitor._LossLog):
+    def on_step_end(self, info):
+        super().on_step_end(info)
+        if info.step == 6:
+            assert begun.wait(60)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+Writer.add_file = add_for_ever
+loss_monitor._LossLog = Killing
+sys.exit(main(sys.argv[2:]))
+"""
+"""`mf-train` that is killed in its sixth step, while the save after the fourth one is under way in the background."""
 
 
 def lines_of(path: Path) -> list[dict[str, object]]:
@@ -173,6 +206,86 @@ def test_stop_after_counts_the_steps_of_this_start(run_file: Path, whole: Path, 
     assert main(words(run_file, "resume_training=True")) == 0
     assert "nothing left to do: all 12 steps are done." in capsys.readouterr().err
     assert_same(tmp_path / "output", whole)
+
+
+def test_added_up_micro_batches_give_the_run_of_whole_batches(run_file: Path, whole: Path, tmp_path: Path, capsys):
+    micro = words(run_file, "runner_config.batch_size=2", "runner_config.gradient_accumulation_steps=2")
+    assert main([*micro, "--set", "runner_config.stop_step=5"]) == 0
+    assert "stopped by runner_config.stop_step 5 after 5 of 12 steps" in capsys.readouterr().err
+    assert main([*micro, "--set", "resume_training=True"]) == 0
+    found, wanted = numbers_of(tmp_path / "output"), numbers_of(whole)
+    for exact in ("step", "epoch", "tokens", "lr"):
+        assert [line[exact] for line in found] == [line[exact] for line in wanted]
+    for close in ("loss", "grad_norm"):
+        np.testing.assert_allclose([line[close] for line in found], [line[close] for line in wanted], rtol=2e-5)
+
+
+def test_other_slots_resume_bit_for_bit_from_a_background_save(
+    write_run: Callable[[Path], Path], tmp_path: Path, capsys
+):
+    saves = "{type: CheckpointMonitor, save_checkpoint_steps: 2, keep_checkpoint_max: 2, async_save: True}"
+    settings = ("do_eval=False", "runner_config.epochs=1", "optimizer={type: Adam, use_amsgrad: True}")
+    once, twice = (words(write_run(tmp_path / name), *settings, f"callbacks=[{saves}]") for name in ("once", "twice"))
+    assert main(once) == 0
+    assert main([*twice, "--set", f"callbacks=[{saves}, {{type: TrainCallBack, stop_step: 3}}]"]) == 0
+    assert "stopped by TrainCallBack.stop_step 3 after 3 of 6 steps" in capsys.readouterr().err
+    saved = [path.name for path in mf_ckpt.checkpoints(tmp_path / "twice" / "output" / "checkpoint")]
+    assert saved == ["step-00000002", "step-00000003"]
+    assert main([*twice, "--set", "resume_training=True"]) == 0
+    outputs = [tmp_path / name / "output" for name in ("once", "twice")]
+    assert numbers_of(outputs[0]) == numbers_of(outputs[1])
+    assert tensors_of(last_checkpoint(outputs[0])) == tensors_of(last_checkpoint(outputs[1]))
+    assert mf_ckpt.verify(last_checkpoint(outputs[1])) == []
+
+
+def test_run_killed_while_it_saves_resumes_from_the_checkpoint_before(run_file: Path, whole: Path, tmp_path: Path):
+    saves = "callbacks=[{type: MFLossMonitor}, {type: CheckpointMonitor, save_checkpoint_steps: 2, async_save: True}]"
+    folder = tmp_path / "output" / "checkpoint"
+    command = [sys.executable, "-c", KILLED_WHILE_SAVING, str(folder), *words(run_file, saves)]
+    killed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert [path.name for path in mf_ckpt.checkpoints(folder)] == ["step-00000002"]
+    assert main(words(run_file, "resume_training=True")) == 0
+    assert_same(tmp_path / "output", whole)
+
+
+def test_failed_background_save_fails_the_run(run_file: Path, tmp_path: Path, capsys, monkeypatch):
+    def fail(self, name, content):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(mf_ckpt.Writer, "add_file", fail)
+    saves = "callbacks=[{type: CheckpointMonitor, save_checkpoint_steps: 6, async_save: True}]"
+    assert main(words(run_file, "do_eval=False", "runner_config.epochs=1", saves)) == 1
+    assert "No space left on device" in capsys.readouterr().err
+    assert list((tmp_path / "output" / "checkpoint").iterdir()) == []
+
+
+def test_checkpoints_are_uploaded_and_a_failure_ends_no_run(run_file: Path, tmp_path: Path, capsys, monkeypatch):
+    pytest.importorskip("fsspec")
+    upload = remote.upload
+
+    def fail_once(folder: Path, url: str) -> str:
+        if folder.name == "step-00000001":
+            raise ConnectionError("no route to host")
+        return upload(folder, url)
+
+    monkeypatch.setattr(remote, "upload", fail_once)
+    saves = "callbacks=[{type: CheckpointMonitor, save_checkpoint_steps: 1}]"
+    address = "memory://bucket/run"
+    assert main([*words(run_file, "do_eval=False", saves, f"remote_save_url={address}"), "--stop-after", "2"]) == 0
+    assert "remote_save_url: step-00000001 is not uploaded: no route to host" in capsys.readouterr().err
+    assert remote.latest(address) == f"{address}/step-00000002"
+    assert len(mf_ckpt.checkpoints(tmp_path / "output" / "checkpoint")) == 2
+
+
+def test_spikes_end_a_run_that_asks_for_it(run_file: Path, tmp_path: Path, capsys):
+    limits = "{monitor_on: True, check_for_global_norm: True, global_norm_spike_threshold: 1e-9, " + (
+        "global_norm_spike_count_threshold: 2}"
+    )
+    optimizer = "{type: FP32StateAdamWeightDecay, beta1: 0.9, beta2: 0.95, eps: 1e-8, weight_decay: 0.1}"
+    assert main(words(run_file, "do_eval=False", f"monitor_config={limits}", f"optimizer={optimizer}")) == 1
+    assert "step 2: the global norm of the gradients, now " in capsys.readouterr().err
+    assert len(numbers_of(tmp_path / "output")) == 2
 
 
 def test_evaluation_of_the_checkpoint_gives_the_numbers_of_the_run(run_file: Path, whole: Path, capsys):

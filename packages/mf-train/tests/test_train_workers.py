@@ -33,10 +33,11 @@ def two_files(write_run: Callable[[Path], Path], tmp_path: Path) -> tuple[Path, 
 
 
 @pytest.mark.multiproc
-def test_two_processes_with_half_the_batch_give_the_same_run(two_files: tuple[Path, Path]):
+def test_two_processes_with_parts_of_the_batch_give_the_same_run(two_files: tuple[Path, Path]):
     one, two = two_files
     assert main(["run", str(one)]) == 0
-    done = run(two, "--workers", 2, "--set", "runner_config.batch_size=2", "--json")
+    parts = ("runner_config.batch_size=1", "runner_config.gradient_accumulation_steps=2")
+    done = run(two, "--workers", 2, *(word for setting in parts for word in ("--set", setting)), "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["step"] == 12
     found, wanted = (lines_of(file.parent / "output" / "metrics.jsonl") for file in (two, one))
@@ -59,10 +60,11 @@ def compare_tensors(first: Path, second: Path) -> None:
 
 
 @pytest.mark.multiproc
-def test_signal_to_the_launcher_saves_and_ends_well(run_file: Path, tmp_path: Path):
+def test_signal_to_the_launcher_saves_and_ends_well(two_files: tuple[Path, Path]):
+    run_file, alone = two_files
     words = [run_file, "--workers", 2, "--set", "runner_config.batch_size=2", "--set", "runner_config.epochs=2000"]
     launcher = subprocess.Popen([*START, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    metrics, deadline = tmp_path / "output" / "metrics.jsonl", time.monotonic() + TIMEOUT_S
+    metrics, deadline = run_file.parent / "output" / "metrics.jsonl", time.monotonic() + TIMEOUT_S
     while not metrics.exists() or not metrics.read_text():
         assert launcher.poll() is None
         assert time.monotonic() < deadline
@@ -71,7 +73,12 @@ def test_signal_to_the_launcher_saves_and_ends_well(run_file: Path, tmp_path: Pa
     said, _ = launcher.communicate(timeout=TIMEOUT_S)
     assert launcher.returncode == 0, said
     assert "stopped by a signal after" in said
-    assert mf_ckpt.verify(mf_ckpt.latest(tmp_path / "output" / "checkpoint")) == []
+    assert mf_ckpt.verify(mf_ckpt.latest(run_file.parent / "output" / "checkpoint")) == []
+    assert main(["run", str(alone), "--set", "do_eval=False", "--stop-after", "1"]) == 0
+    found, wanted = (lines_of(file.parent / "output" / "metrics.jsonl")[0] for file in two_files)
+    assert [found[name] for name in ("loss", "grad_norm")] == pytest.approx(
+        [wanted[name] for name in ("loss", "grad_norm")], rel=2e-5
+    )
 
 
 @pytest.mark.multiproc

@@ -18,12 +18,12 @@ from mf_models.pretrained import open_weights
 from mf_models.registry import family_of
 from mf_models.weights import assign
 from mf_parallel.plan import make_plan
-from mf_train.checkpoints import Companions, RunCheckpoints
+from mf_train.checkpoints import Companions, RunCheckpoints, upload_url
 from mf_train.data import RunData, demanded
 from mf_train.evaluation import EvaluationData, Evaluator
 from mf_train.output import OutputFolder
 from mf_train.processes import Processes
-from mf_train.step import TrainingStep
+from mf_train.step import StepRules, TrainingStep
 from mf_train.task import Examples
 from mf_train.update import ParameterUpdate
 
@@ -90,15 +90,19 @@ class Job:
             self.update,
             self.processes.communicator,
             self._kernels,
-            wrapper.max_grad_norm if wrapper.use_clip_grad else None,
+            StepRules(
+                wrapper.max_grad_norm if wrapper.use_clip_grad else None,
+                self.config.runner_config.gradient_accumulation_steps,
+            ),
         )
 
     def learning_rate(self, update: int) -> float:
-        """Rate of an update, counted from 0."""
-        schedule = self.config.lr_schedule
-        if schedule is None:
-            return float(demanded(self.config.optimizer).learning_rate)
-        return float(schedule.rate(update, self.total_steps))
+        """Rate of an update, counted from 0; with `lr_scale` in proportion to the rows of a step over all ranks."""
+        schedule, config = self.config.lr_schedule, self.config
+        rate = demanded(config.optimizer).learning_rate if schedule is None else schedule.rate(update, self.total_steps)
+        if config.lr_scale:
+            rate *= self.data.rows_per_step / config.lr_scale_factor
+        return float(rate)
 
     @cached_property
     def evaluator(self) -> Evaluator:
@@ -132,7 +136,9 @@ class Job:
         """Saves and restores the run."""
         files = {**files_of(self.data.tokenizer), "run.yaml": to_yaml(self.config).encode()}
         companions = Companions(self.config.model.model_config, self._layout(), files)
-        return RunCheckpoints(self.output.checkpoints, self.model, self.update, companions)
+        # Only the main process writes.
+        url = upload_url(self.config.remote_save_url) if self.processes.is_main else None
+        return RunCheckpoints(self.output.checkpoints, self.model, self.update, companions, url)
 
     def _layout(self) -> dict[str, object]:
         """Which rank holds what, under the names of the checkpoint."""

@@ -65,7 +65,8 @@ class RunInfo:
         total_epochs: passes over the data.
         is_main: whether this process writes files and logs; one of the run's processes does.
         save: writes a checkpoint of the present step; every process must call it. Takes how many complete
-            checkpoints to keep; 0 keeps all.
+            checkpoints to keep (0 keeps all), and whether the run goes on while it is written.
+        stop: asks the run to end after the present step, with the reason; every process must call it.
     """
 
     output: OutputFolder
@@ -73,7 +74,8 @@ class RunInfo:
     total_steps: int
     total_epochs: int
     is_main: bool
-    save: Callable[[int], None]
+    save: Callable[[int, bool], None]
+    stop: Callable[[str], None]
 
 
 class Callback:

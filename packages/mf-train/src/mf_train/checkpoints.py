@@ -3,12 +3,15 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from mindspore import Tensor, nn
 
 import mf_ckpt
+from mf_ckpt import remote
 from mf_config.problems import UserError
 from mf_models.registry import family_of
 from mf_models.weights import assign, to_checkpoint_names
@@ -38,41 +41,84 @@ class Companions:
 
 
 class RunCheckpoints:
-    """The checkpoints of a run, in one folder."""
+    """The checkpoints of a run, in one folder.
 
-    def __init__(self, root: Path, model: nn.Cell, update: ParameterUpdate, companions: Companions):
-        """Takes the folder, the cells whose state is kept, and what is saved with it."""
+    As a context manager it waits at its end for the save that is under way.
+    """
+
+    def __init__(
+        self, root: Path, model: nn.Cell, update: ParameterUpdate, companions: Companions, upload_url: str | None = None
+    ):
+        """Takes the folder, the cells whose state is kept, what is saved with it, and where copies go, if anywhere."""
         self._root = root
         self._model = model
         self._update = update
         self._companions = companions
+        self._upload_url = upload_url
+        self._saver = mf_ckpt.BackgroundSaver()
 
-    def save(self, step: int, state: Mapping[str, Any], keep: int) -> Path:
+    def __enter__(self) -> "RunCheckpoints":
+        """The checkpoints themselves."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Finish the save under way; nothing can be saved in the background afterwards."""
+        self._saver.__exit__(kind, error, trace)
+
+    def wait(self) -> None:
+        """Wait until the save under way is complete; raises what it failed with."""
+        self._saver.wait()
+
+    def save(self, step: int, state: Mapping[str, Any], keep: int, in_background: bool) -> Path:
         """Write a checkpoint; it is complete or not there at all.
 
         Args:
             step: steps done.
             state: content of trainer_state.json, with all `STATE_KEYS`.
             keep: complete checkpoints to keep, newest first; 0 keeps all.
+            in_background: copy the state, and write while the run goes on.
         Returns:
-            Its folder.
+            Its folder, which is there later where the save is in the background.
+        Raises:
+            Exception: what the save before this one failed with.
         """
         folder = self._root / mf_ckpt.step_name(step)
-        companions = self._companions
+        then = partial(self._after_save, keep=keep)
+        if in_background:
+            with self._saver.save(folder, step=step, then=then) as snapshot:
+                self._fill(snapshot, state)
+            return folder
+        self._saver.wait()
         with mf_ckpt.Writer(folder, step=step) as writer:
-            for name, array in to_checkpoint_names(companions.model_config, self._model):
-                writer.add(name, array)
-            for name, parameter in self._slots().items():
-                writer.add_optimizer(name, parameter.asnumpy())
-            writer.add_json("config.json", companions.model_config.to_hf())
-            writer.add_json("layout.json", companions.layout)
-            writer.add_json("trainer_state.json", state)
-            for name, content in companions.files.items():
-                writer.add_file(name, content)
+            self._fill(writer, state)
+        then(folder)
+        return folder
+
+    def _fill(self, target: mf_ckpt.Writer | mf_ckpt.Snapshot, state: Mapping[str, Any]) -> None:
+        companions = self._companions
+        for name, array in to_checkpoint_names(companions.model_config, self._model):
+            target.add(name, array)
+        for name, parameter in self._slots().items():
+            target.add_optimizer(name, parameter.asnumpy())
+        target.add_json("config.json", companions.model_config.to_hf())
+        target.add_json("layout.json", companions.layout)
+        target.add_json("trainer_state.json", state)
+        for name, content in companions.files.items():
+            target.add_file(name, content)
+
+    def _after_save(self, folder: Path, keep: int) -> None:
+        _log.info("saved %s", folder)
         if keep:
             mf_ckpt.retire(self._root, keep)
-        _log.info("saved %s", folder)
-        return folder
+        if self._upload_url is None:
+            return
+        try:
+            remote.upload(folder, self._upload_url)
+        except OSError as error:
+            # The checkpoint is safe here; a network that fails for a while must not end the run.
+            _log.error("remote_save_url: %s is not uploaded: %s", folder.name, error)
 
     def resume(self, path: Path) -> Mapping[str, Any]:
         """Restore weights and optimizer state.
@@ -129,3 +175,22 @@ def find_checkpoint(load_checkpoint: str | None, resume_training: bool | str, ou
             "Allowed: False, or the folder of the run to go on with as output_dir or load_checkpoint."
         )
     return newest
+
+
+def upload_url(remote_save_url: str | None) -> str | None:
+    """Where a run copies its checkpoints to.
+
+    Args:
+        remote_save_url: the configured value. Published files have a sentence here that asks the reader to fill it in.
+    Returns:
+        The address; None where there is none.
+    Raises:
+        UserError: nothing that is installed can reach it.
+    """
+    if remote_save_url is None:
+        return None
+    if "://" not in remote_save_url:
+        _log.info("remote_save_url: %r is no address, so checkpoints stay in output_dir", remote_save_url)
+        return None
+    remote.check_url(remote_save_url, "remote_save_url")
+    return remote_save_url

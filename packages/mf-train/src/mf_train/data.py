@@ -12,6 +12,7 @@ from mf_config import RunConfig, UserError
 from mf_config.schema import TRAIN_MODES
 from mf_config.sections.dataset import DatasetSection
 from mf_data.batches import Batches
+from mf_data.row_settings import RowSettings
 from mf_data.tokenizers.base import Tokenizer, token_bytes
 from mf_train.processes import Processes
 from mf_train.task import Examples
@@ -58,14 +59,21 @@ class RunData:
         """The training rows in global batches."""
         section = demanded(self._config.train_dataset)
         rows = self._rows(section, self._config.train_dataset_task, "training")
-        return self._batches(section, rows, section.data_loader.shuffle)
+        return self._batches(section, rows, self.rows_per_step, section.data_loader.shuffle)
+
+    @property
+    def rows_per_step(self) -> int:
+        """Rows that all processes together read in one training step."""
+        runner = self._config.runner_config
+        return runner.batch_size * runner.gradient_accumulation_steps * self._processes.size
 
     @cached_property
     def evaluation(self) -> Batches:
         """The held-out rows in global batches, in their own order."""
         section = demanded(self._config.eval_dataset)
         rows = self._rows(section, self._config.eval_dataset_task, "evaluation")
-        return self._batches(section, rows, shuffle=False)
+        global_batch_size = self._config.runner_config.batch_size * self._processes.size
+        return self._batches(section, rows, global_batch_size, shuffle=False)
 
     def examples(self, batches: Batches, step: int) -> Examples:
         """This process's rows of one batch, as the task's loss takes them.
@@ -101,14 +109,20 @@ class RunData:
 
     def _rows(self, section: DatasetSection, task: Any, purpose: str) -> Any:
         seq_length = self._config.model.model_config.seq_length
-        rows = mf_data.open_dataset(section.data_loader, task, self.tokenizer, seq_length)
+        settings = RowSettings(
+            max_source_length=section.max_source_length,
+            max_target_length=section.max_target_length,
+            max_seq_length=section.max_seq_length,
+            input_columns=section.input_columns,
+        )
+        rows = mf_data.open_dataset(section.data_loader, task, self.tokenizer, seq_length, settings=settings)
         _log.info("%s text: %d rows of %d tokens", purpose, len(rows), seq_length)
         return rows
 
-    def _batches(self, section: DatasetSection, rows: Any, shuffle: bool) -> Batches:
+    def _batches(self, section: DatasetSection, rows: Any, global_batch_size: int, shuffle: bool) -> Batches:
         return Batches(
             rows,
-            global_batch_size=self._config.runner_config.batch_size * self._processes.size,
+            global_batch_size=global_batch_size,
             seed=self._config.seed if section.seed is None else section.seed,
             shuffle=shuffle,
             drop_remainder=section.drop_remainder,

@@ -50,4 +50,4 @@ class TrainingResult:
 
 
 class TrainingDivergedError(RuntimeError):
-    """The gradients stay infinite or undefined, so that going on would train nothing."""
+    """The gradients stay infinite, undefined or too large, so that going on would train nothing."""

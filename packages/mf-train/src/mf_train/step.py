@@ -1,25 +1,23 @@
-"""One training step in one graph: forward, backward, reduction over ranks, clipping, update.
+"""One training step: forward, backward, reduction over ranks, clipping, update.
 
 Legend: B rows, T tokens.
 """
 
 import gc
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import mindspore as ms
-from mindspore import Tensor, nn, ops
+from mindspore import Tensor, nn
 
 from mf_models.kernels import Kernels
 from mf_parallel.collectives import Communicator
 from mf_parallel.gradients import TokenMean
+from mf_train.step_graphs import AddMicroBatch, EndOfStep, LossSum, MeanUpdate, Sums, WholeStep
 from mf_train.task import Examples
 from mf_train.update import ParameterUpdate
-
-_NORM_MARGIN = 1e-6
-"""Keeps the clipping factor below its limit in spite of rounding. Source: MindFormers 1.3, core/clip_grad.py."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,71 +42,25 @@ class Outcome:
         return not self.overflow and self.tokens > 0
 
 
-class _LossSum(nn.Cell):
-    """Loss summed over the tokens that count, times the loss scale; and the sum without the scale."""
+@dataclass(frozen=True, slots=True)
+class StepRules:
+    """What holds for every step of a run.
 
-    def __init__(self, model: nn.Cell, objective: Callable[..., Any]):
-        super().__init__(auto_prefix=False)
-        self.model = model
-        self.objective = objective
+    Attributes:
+        max_grad_norm: largest global norm of the gradients; None leaves them as they are.
+        micro_batches: equal parts of a rank's rows that are differentiated one after another, so that the activations
+            of one part are in memory at a time.
+    """
 
-    def construct(
-        self, input_ids_BT: Tensor, labels_BT: Tensor, weights_BT: Tensor, scale: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Two scalars, float32."""
-        total = (self.objective(self.model, input_ids_BT, labels_BT) * weights_BT).sum()
-        return total * scale, total
-
-
-class _StepGraph(nn.Cell):
-    """The step as MindSpore compiles it."""
-
-    def __init__(
-        self,
-        loss_sum: _LossSum,
-        update: ParameterUpdate,
-        token_mean: TokenMean,
-        kernels: Kernels,
-        max_grad_norm: float | None,
-    ):
-        super().__init__(auto_prefix=False)
-        self.update = update
-        self.token_mean = token_mean
-        self.global_norm = kernels.global_norm
-        self.max_grad_norm = max_grad_norm
-        self.differentiate = ops.value_and_grad(loss_sum, None, update.parameters, has_aux=True)
-
-    def construct(
-        self,
-        input_ids_BT: Tensor,
-        labels_BT: Tensor,
-        weights_BT: Tensor,
-        scale: Tensor,
-        number: Tensor,
-        learning_rate: Tensor,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Mean loss, gradient norm and token count over all ranks, scalars float32."""
-        (_, loss_sum), gradients = self.differentiate(input_ids_BT, labels_BT, weights_BT, scale)
-        loss, tokens, gradients = self.token_mean(loss_sum, weights_BT.sum(), gradients)
-        norm = self.global_norm(gradients) / scale
-        factor = 1.0 / scale
-        if self.max_grad_norm is not None:
-            limit = self.max_grad_norm / (norm + _NORM_MARGIN)
-            factor = factor * ops.minimum(limit, ops.ones_like(limit))
-        # Without a target there is no gradient: an update would only decay weights and moments.
-        if ops.isfinite(norm) and tokens > 0:
-            scaled: tuple[Tensor, ...] = ()
-            for gradient in gradients:
-                scaled = (*scaled, gradient * factor)
-            loss = ops.depend(loss, self.update(scaled, number, learning_rate))
-        return loss, norm, tokens
+    max_grad_norm: float | None = None
+    micro_batches: int = 1
 
 
 class TrainingStep:
     """Runs one step after another.
 
     Each rank gives its own rows; loss and gradients are means over the tokens of the global batch, so they do not
-    depend on how its rows are spread over ranks.
+    depend on how its rows are spread over ranks and micro batches.
     """
 
     def __init__(
@@ -118,7 +70,7 @@ class TrainingStep:
         update: ParameterUpdate,
         communicator: Communicator,
         kernels: Kernels,
-        max_grad_norm: float | None,
+        rules: StepRules,
     ):
         """Fixes everything but the data.
 
@@ -128,10 +80,16 @@ class TrainingStep:
             update: the optimizer with the model's parameters.
             communicator: the data-parallel ranks.
             kernels: the device's operations.
-            max_grad_norm: largest global norm of the gradients; None leaves them as they are.
+            rules: what holds for every step.
         """
         token_mean = TokenMean([parameter.shape for parameter in update.parameters], communicator)
-        self._graph = _StepGraph(_LossSum(model, objective), update, token_mean, kernels, max_grad_norm)
+        loss_sum = LossSum(model, objective)
+        mean_update = MeanUpdate(update, token_mean, kernels, rules.max_grad_norm)
+        self._graphs: _OneGraph | _TwoGraphs = (
+            _OneGraph(loss_sum, mean_update)
+            if rules.micro_batches == 1
+            else _TwoGraphs(loss_sum, mean_update, rules.micro_batches)
+        )
 
     def compile(self, examples: Examples) -> None:
         """Compile the step for batches of this shape; otherwise the first step does.
@@ -142,7 +100,7 @@ class TrainingStep:
         # Freeing the cells of an earlier run makes MindSpore 2.10 number its graphs anew: were that to happen between
         # here and the first step, the step would be compiled once more.
         gc.collect()
-        self._graph.compile(*_tensors(examples, 1.0, 1, 0.0))
+        self._graphs.compile(examples)
 
     def __call__(self, examples: Examples, *, scale: float, number: int, learning_rate: float) -> Outcome:
         """Do one step.
@@ -155,16 +113,55 @@ class TrainingStep:
             number: the update's number, from 1.
             learning_rate: rate of this update.
         """
-        loss, norm, tokens = self._graph(*_tensors(examples, scale, number, learning_rate))
+        loss, norm, tokens = self._graphs.run(examples, (scale, number, learning_rate))
         grad_norm = float(norm.asnumpy())
         overflow = not math.isfinite(grad_norm)
         return Outcome(float(loss.asnumpy()), grad_norm, int(tokens.asnumpy()), overflow)
 
 
-def _tensors(examples: Examples, scale: float, number: int, learning_rate: float) -> tuple[Tensor, ...]:
-    """The inputs of the graph; numbers are tensors too, because a plain number would be compiled in."""
-    arrays = (examples.input_ids_BT, examples.labels_BT, examples.weights_BT)
-    return (
-        *(Tensor(array) for array in arrays),
-        *(Tensor(float(value), ms.float32) for value in (scale, number, learning_rate)),
-    )
+class _OneGraph:
+    """A step that takes all of a rank's rows at once."""
+
+    def __init__(self, loss_sum: LossSum, mean_update: MeanUpdate):
+        self._graph = WholeStep(loss_sum, mean_update)
+
+    def compile(self, examples: Examples) -> None:
+        self._graph.compile(*_arrays(examples), *_scalars((1.0, 1, 0.0)))
+
+    def run(self, examples: Examples, numbers: Sequence[float]) -> tuple[Tensor, ...]:
+        """Mean loss, gradient norm and tokens; `numbers` are scale, number of the update and learning rate."""
+        result: tuple[Tensor, ...] = self._graph(*_arrays(examples), *_scalars(numbers))
+        return result
+
+
+class _TwoGraphs:
+    """A step that adds up the gradients of several micro batches before it updates."""
+
+    def __init__(self, loss_sum: LossSum, mean_update: MeanUpdate, micro_batches: int):
+        parameters = mean_update.update.parameters
+        sums = Sums(parameters)
+        self._add = AddMicroBatch(loss_sum, parameters, sums)
+        self._end = EndOfStep(sums, mean_update)
+        self._micro_batches = micro_batches
+
+    def compile(self, examples: Examples) -> None:
+        scalars = _scalars((1.0, 1, 0.0))
+        self._add.compile(*_arrays(examples.split(self._micro_batches)[0]), scalars[0], Tensor(True))
+        self._end.compile(*scalars)
+
+    def run(self, examples: Examples, numbers: Sequence[float]) -> tuple[Tensor, ...]:
+        """As `_OneGraph.run`."""
+        scalars = _scalars(numbers)
+        for index, part in enumerate(examples.split(self._micro_batches)):
+            self._add(*_arrays(part), scalars[0], Tensor(index == 0))
+        result: tuple[Tensor, ...] = self._end(*scalars)
+        return result
+
+
+def _arrays(examples: Examples) -> tuple[Tensor, ...]:
+    return tuple(Tensor(array) for array in (examples.input_ids_BT, examples.labels_BT, examples.weights_BT))
+
+
+def _scalars(numbers: Sequence[float]) -> tuple[Tensor, ...]:
+    """Tensors, because a plain number would be compiled in."""
+    return tuple(Tensor(float(number), ms.float32) for number in numbers)

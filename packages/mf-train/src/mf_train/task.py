@@ -29,6 +29,17 @@ class Examples:
     labels_BT: NDArray[np.int32]
     weights_BT: NDArray[np.float32]
 
+    def split(self, parts: int) -> list["Examples"]:
+        """Equal parts of the rows, in order.
+
+        Args:
+            parts: how many; divides the number of rows.
+        """
+        rows, rest = divmod(len(self.input_ids_BT), parts)
+        assert rest == 0, f"{len(self.input_ids_BT)} rows in {parts} parts"
+        pieces = [slice(first, first + rows) for first in range(0, rows * parts, rows)]
+        return [Examples(self.input_ids_BT[own], self.labels_BT[own], self.weights_BT[own]) for own in pieces]
+
 
 class Task(Protocol):
     """What every trainer's section has."""

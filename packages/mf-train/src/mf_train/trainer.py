@@ -15,6 +15,7 @@ from mf_data.files import write_atomically
 from mf_train.assemble import Job
 from mf_train.callback import Callback, Callbacks, Evaluation, RunInfo, StepInfo
 from mf_train.checkpoints import find_checkpoint
+from mf_train.divergence import DivergenceGuard
 from mf_train.loss_scale import LossScale
 from mf_train.options import NO_OPTIONS, RunOptions
 from mf_train.progress import ProgressBar
@@ -27,9 +28,6 @@ _log = logging.getLogger(__name__)
 
 _STEPS_OF_ESTIMATE = 20
 """The time left is estimated from this many last steps: enough to be steady, few enough to follow a change."""
-
-_MOST_STUCK_STEPS = 10
-"""Overflows in a row at the smallest loss scale, after which a run is taken to be beyond recovery."""
 
 
 class Trainer:
@@ -51,8 +49,10 @@ class Trainer:
         self._job = Job(config, self._processes)
         self.is_main = self._processes.is_main
         self.output = self._job.output
+        self._stop_reason = ""
         self._counters = Counters()
         self._loss_scale = LossScale.from_section(config.runner_wrapper.scale_sense)
+        self._guard = DivergenceGuard.from_section(config.monitor_config)
         self._restore(config)
         self._result = TrainingResult(self._counters.step, self._job.total_steps)
         self._step_seconds: deque[float] = deque(maxlen=_STEPS_OF_ESTIMATE)
@@ -63,6 +63,7 @@ class Trainer:
             total_epochs=config.runner_config.epochs,
             is_main=self._processes.is_main,
             save=self._save,
+            stop=self._stop,
         )
         self._callbacks = self._make_callbacks(config)
 
@@ -72,14 +73,18 @@ class Trainer:
         Returns:
             How the run ended. A stop by signal or `stop_after` is no failure: the state is saved.
         Raises:
-            TrainingDivergedError: the gradients were not finite in many steps in a row.
+            TrainingDivergedError: the gradients were not finite, or spiked, in many steps in a row.
         """
         result, counters = self._result, self._counters
-        with StopRequest() as stop, closing(self._callbacks):
+        # A checkpoint that is under way is complete before the result is told.
+        with StopRequest() as stop, self._job.checkpoints, closing(self._callbacks):
             self._begin()
+            # Also before the first step: a resumed run may have come as far as it was asked to.
+            result.stopped_by = self._reason_to_stop(stop)
             while counters.step < result.total_steps and not result.stopped_by:
-                self._callbacks.on_step_end(self._do_step())
-                self._check_progress()
+                info = self._do_step()
+                self._callbacks.on_step_end(info)
+                self._check_progress(info)
                 result.stopped_by = self._reason_to_stop(stop)
                 if self._evaluation_is_due():
                     self._evaluate()
@@ -139,14 +144,13 @@ class Trainer:
             seconds_left=fmean(self._step_seconds) * (job.total_steps - counters.step),
         )
 
-    def _check_progress(self) -> None:
-        """Give up where no step changes anything any more."""
-        if self._loss_scale.stuck >= _MOST_STUCK_STEPS:
+    def _check_progress(self, info: StepInfo) -> None:
+        """Give up where going on would train nothing."""
+        verdict = self._guard.verdict(info.grad_norm, info.overflow, self._loss_scale.stuck)
+        if verdict:
+            self._job.checkpoints.wait()
             saved = self._result.checkpoint or mf_ckpt.latest(self.output.checkpoints)
-            raise TrainingDivergedError(
-                f"step {self._counters.step}: the gradients were not finite in {_MOST_STUCK_STEPS} steps in a row, "
-                f"and the loss scale can't go lower. Newest checkpoint: {saved or 'none'}."
-            )
+            raise TrainingDivergedError(f"step {info.step}: {verdict}. Newest checkpoint: {saved or 'none'}.")
 
     def _evaluate(self) -> None:
         """Evaluate where the run does so, and tell the callbacks."""
@@ -164,14 +168,17 @@ class Trainer:
         return step == self._job.total_steps or (interval > 0 and step % interval == 0)
 
     def _reason_to_stop(self, stop: StopRequest) -> str:
-        """The signal or option that ends this start early; all processes agree on it."""
+        """The signal, option or key that ends this start early; all processes agree on it."""
         signalled = self._processes.any(stop.made)
-        if self._counters.step == self._result.total_steps:
+        step, last = self._counters.step, self._job.config.runner_config.stop_step
+        if step == self._result.total_steps:
             return ""
-        done = self._counters.step - self._run_info.first_step
+        done = step - self._run_info.first_step
         if self._options.stop_after is not None and done >= self._options.stop_after:
             return f"--stop-after {self._options.stop_after}"
-        return "a signal" if signalled else ""
+        if 0 < last <= step:
+            return f"runner_config.stop_step {last}"
+        return self._stop_reason or ("a signal" if signalled else "")
 
     def _restore(self, config: RunConfig) -> None:
         """Start from `load_checkpoint`, or go on where the run was."""
@@ -197,7 +204,11 @@ class Trainer:
         if total != state["total_steps"]:
             _log.info("the run has %d steps now, not %d; a schedule of all steps follows", total, state["total_steps"])
 
-    def _save(self, keep: int) -> None:
+    def _stop(self, reason: str) -> None:
+        """End after the present step; a callback asks for it, in every process."""
+        self._stop_reason = reason
+
+    def _save(self, keep: int, in_background: bool) -> None:
         """Write a checkpoint of the present step; in a run of several processes the main one writes."""
         if not self._processes.is_main:
             return
@@ -207,7 +218,7 @@ class Trainer:
             "loss_scale": self._loss_scale.state(),
             "data": self._job.data.training.state(self._counters.step),
         }
-        self._result.checkpoint = self._job.checkpoints.save(self._counters.step, state, keep)
+        self._result.checkpoint = self._job.checkpoints.save(self._counters.step, state, keep, in_background)
 
     def _make_callbacks(self, config: RunConfig) -> Callbacks:
         """The main process records numbers and shows progress; every process has the configured callbacks."""

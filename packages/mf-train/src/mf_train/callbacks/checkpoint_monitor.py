@@ -51,11 +51,7 @@ class CheckpointMonitor:
         True,
         inert="a checkpoint has the weights in files of their own",
     )
-    async_save: bool = key(
-        "Go on with training while a checkpoint is written.",
-        False,
-        inert="a checkpoint is complete before the next step, which costs time only",
-    )
+    async_save: bool = key("Go on with training while a checkpoint is written, which takes memory for a copy.", False)
     append_info: tuple[Any, ...] | None = key(
         "Further numbers to save: epoch_num, step_num.", None, inert="a checkpoint has the state of the whole run"
     )
@@ -84,5 +80,5 @@ class _Saver(Callback):
             self._save()
 
     def _save(self) -> None:
-        self._run.save(self._section.keep_checkpoint_max)
+        self._run.save(self._section.keep_checkpoint_max, self._section.async_save)
         self._saved = self._step

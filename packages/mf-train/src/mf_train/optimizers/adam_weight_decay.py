@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 
 from mf_config.schema import component
-from mf_train.optimizers.adam_keys import AdamKeys
+from mf_train.optimizers.uncorrected_adam import UncorrectedAdam
 
 
 # MindFormers gives the short name adamw to this class, not to AdamW.
-@component("optimizer", "AdamWeightDecay", "adamw", pending="its update without bias correction is not built")
+@component("optimizer", "AdamWeightDecay", "adamw")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AdamWeightDecay(AdamKeys):
+class AdamWeightDecay(UncorrectedAdam):
     """Adam with weight decay whose moments are not bias-corrected and have the parameter's dtype.
 
     Source: mindspore.nn.AdamWeightDecay.

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mf_config.schema import component, key
 from mf_train.optimizer import UpdateRule
+from mf_train.optimizers.adamw_rule import adamw_rule
 
 if TYPE_CHECKING:
     # Sections are decoded without MindSpore, which the kernels need.
@@ -32,13 +33,4 @@ class AdamW:
 
     def rule(self, kernels: "Kernels") -> UpdateRule:
         """See `mf_train.optimizer.OptimizerSection.rule`."""
-        betas, epsilon = (self.betas[0], self.betas[1]), self.eps
-        adamw_rates, adamw_update = kernels.adamw_rates, kernels.adamw_update
-
-        def rates(update: Any, learning_rate: Any) -> Any:
-            return adamw_rates(update, learning_rate, betas, epsilon)
-
-        def apply(parameter: Any, slots: Any, gradient: Any, rates: Any, weight_decay: float) -> Any:
-            return adamw_update(parameter, slots, gradient, rates, betas, weight_decay)
-
-        return UpdateRule(("adam_m", "adam_v"), rates, apply)
+        return adamw_rule(kernels, kernels.adamw_rates, (self.betas[0], self.betas[1]), self.eps)

@@ -3,14 +3,12 @@
 from dataclasses import dataclass
 
 from mf_config.schema import component
-from mf_train.optimizers.adam_keys import AdamKeys
+from mf_train.optimizers.uncorrected_adam import UncorrectedAdam
 
 
-@component(
-    "optimizer", "FP32StateAdamWeightDecay", "fp32_adamw", pending="its update without bias correction is not built"
-)
+@component("optimizer", "FP32StateAdamWeightDecay", "fp32_adamw")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FP32StateAdamWeightDecay(AdamKeys):
+class FP32StateAdamWeightDecay(UncorrectedAdam):
     """Adam with weight decay whose moments are not bias-corrected; its first update is larger or smaller than AdamW's.
 
     Source: MindFormers 1.3, core/optim/optim.py.

@@ -2,12 +2,19 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mf_config.schema import component, key
+from mf_train.optimizer import UpdateRule
 from mf_train.optimizers.gradient_keys import GradientKeys
+from mf_train.optimizers.momentum_rule import momentum_rule
+
+if TYPE_CHECKING:
+    # Sections are decoded without MindSpore, which the kernels need.
+    from mf_models.kernels import Kernels
 
 
-@component("optimizer", "SGD", "sgd", pending="its update is not built")
+@component("optimizer", "SGD", "sgd")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SGD(GradientKeys):
     """Gradient descent, with momentum where it is asked for.
@@ -23,3 +30,8 @@ class SGD(GradientKeys):
         """Conflicts between keys: key, what is wrong, what is allowed."""
         if self.nesterov and (self.momentum == 0 or self.dampening != 0):
             yield "nesterov", "needs momentum above 0 and dampening 0", "False, or these values"
+
+    def rule(self, kernels: "Kernels") -> UpdateRule:
+        """See `mf_train.optimizer.OptimizerSection.rule`."""
+        slots = ("accum",) if self.momentum > 0 else ()
+        return momentum_rule(kernels, slots, self.momentum, self.nesterov, self.dampening)

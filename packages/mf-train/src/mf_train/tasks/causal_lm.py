@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mf_config.schema import component
+from mf_data.rows import IGNORED
 from mf_train.task import Examples
 from mf_train.tasks.task_keys import TaskKeys
 
@@ -25,7 +26,7 @@ class CausalLanguageModelingTrainer(TaskKeys):
         """See `mf_train.task.Task.examples`; rows have `input_ids` [B, T + 1] and may have `labels` shaped like it."""
         ids = rows["input_ids"]
         labels_BT = rows.get("labels", ids)[:, 1:]
-        counted = labels_BT != ignore_id
+        counted = (labels_BT != ignore_id) & (labels_BT != IGNORED)
         return Examples(
             np.ascontiguousarray(ids[:, :-1]),
             np.where(counted, labels_BT, 0).astype(np.int32),

@@ -1,0 +1,166 @@
+"""What MindSpore compiles of a training step: gradients, their sums over micro batches and ranks, clipping, update.
+
+A step of one micro batch is one graph. A step of several ones adds their gradients up by one graph, and ends with
+another, which reduces over the ranks once.
+
+Legend: B rows, T tokens.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from mindspore import Parameter, ParameterTuple, Tensor, mint, nn, ops
+
+from mf_models.kernels import Kernels
+from mf_parallel.gradients import TokenMean
+from mf_train.update import ParameterUpdate
+
+_NORM_MARGIN = 1e-6
+"""Keeps the clipping factor below its limit in spite of rounding. Source: MindFormers 1.3, core/clip_grad.py."""
+
+Scalars = tuple[Tensor, Tensor, Tensor]
+
+
+class LossSum(nn.Cell):
+    """Loss summed over the tokens that count, times the loss scale; and the sum without the scale."""
+
+    def __init__(self, model: nn.Cell, objective: Callable[..., Any]):
+        """Takes the model and the task's loss, see `mf_train.task.Task.objective`."""
+        super().__init__(auto_prefix=False)
+        self.model = model
+        self.objective = objective
+
+    def construct(
+        self, input_ids_BT: Tensor, labels_BT: Tensor, weights_BT: Tensor, scale: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Two scalars, float32."""
+        total = (self.objective(self.model, input_ids_BT, labels_BT) * weights_BT).sum()
+        return total * scale, total
+
+
+class MeanUpdate(nn.Cell):
+    """From sums over this rank's tokens to the mean over all ranks' tokens, and with it one update."""
+
+    def __init__(self, update: ParameterUpdate, token_mean: TokenMean, kernels: Kernels, max_grad_norm: float | None):
+        """Takes the optimizer, the sum over ranks, and the largest norm of the gradients; None for any."""
+        super().__init__(auto_prefix=False)
+        self.update = update
+        self.token_mean = token_mean
+        self.global_norm = kernels.global_norm
+        self.max_grad_norm = max_grad_norm
+
+    def construct(
+        self,
+        loss_sum: Tensor,
+        token_count: Tensor,
+        gradients: tuple[Tensor, ...],
+        scale: Tensor,
+        number: Tensor,
+        learning_rate: Tensor,
+    ) -> Scalars:
+        """Mean loss, gradient norm and token count over all ranks, scalars float32.
+
+        Args:
+            loss_sum: [], without the loss scale.
+            token_count: [], targets that count.
+            gradients: of the sum, times the loss scale; one a parameter, shaped like it.
+            scale: [], loss scale.
+            number: [], number of this update, 1 for the first.
+            learning_rate: [].
+        """
+        loss, tokens, gradients = self.token_mean(loss_sum, token_count, gradients)
+        norm = self.global_norm(gradients) / scale
+        factor = 1.0 / scale
+        if self.max_grad_norm is not None:
+            limit = self.max_grad_norm / (norm + _NORM_MARGIN)
+            factor = factor * ops.minimum(limit, ops.ones_like(limit))
+        # Without a target there is no gradient: an update would only decay weights and moments.
+        if ops.isfinite(norm) and tokens > 0:
+            scaled: tuple[Tensor, ...] = ()
+            for gradient in gradients:
+                scaled = (*scaled, gradient * factor)
+            loss = ops.depend(loss, self.update(scaled, number, learning_rate))
+        return loss, norm, tokens
+
+
+class WholeStep(nn.Cell):
+    """A step of one micro batch."""
+
+    def __init__(self, loss_sum: LossSum, mean_update: MeanUpdate):
+        """Takes the loss and what follows the gradients."""
+        super().__init__(auto_prefix=False)
+        self.mean_update = mean_update
+        self.differentiate = ops.value_and_grad(loss_sum, None, mean_update.update.parameters, has_aux=True)
+
+    def construct(
+        self,
+        input_ids_BT: Tensor,
+        labels_BT: Tensor,
+        weights_BT: Tensor,
+        scale: Tensor,
+        number: Tensor,
+        learning_rate: Tensor,
+    ) -> Scalars:
+        """See `MeanUpdate.construct`."""
+        (_, loss_sum), gradients = self.differentiate(input_ids_BT, labels_BT, weights_BT, scale)
+        result: Scalars = self.mean_update(loss_sum, weights_BT.sum(), gradients, scale, number, learning_rate)
+        return result
+
+
+class Sums(nn.Cell):
+    """What the micro batches of a step add up to on this rank."""
+
+    def __init__(self, parameters: ParameterTuple):
+        """Takes the parameters whose gradients are added up."""
+        super().__init__(auto_prefix=False)
+        self.loss = Parameter(Tensor(np.zeros((), np.float32)), name="accumulated.loss")
+        self.tokens = Parameter(Tensor(np.zeros((), np.float32)), name="accumulated.tokens")
+        self.gradients = parameters.clone(prefix="accumulated", init="zeros")
+
+
+class AddMicroBatch(nn.Cell):
+    """Adds one micro batch to the sums."""
+
+    def __init__(self, loss_sum: LossSum, parameters: ParameterTuple, sums: Sums):
+        """Takes the loss, the parameters that are trained, and where the sums are kept."""
+        super().__init__(auto_prefix=False)
+        self.sums = sums
+        self.differentiate = ops.value_and_grad(loss_sum, None, parameters, has_aux=True)
+
+    def construct(
+        self, input_ids_BT: Tensor, labels_BT: Tensor, weights_BT: Tensor, scale: Tensor, is_first: Tensor
+    ) -> Tensor:
+        """The sum of the losses so far, [], float32; with `is_first`, bool [], the sums begin anew.
+
+        A choice and no product with 0, because the sums of an overflow are not finite.
+        """
+        (_, loss_sum), gradients = self.differentiate(input_ids_BT, labels_BT, weights_BT, scale)
+        for held, gradient in zip(self.sums.gradients, gradients):  # noqa: B905 - graph code knows no strict
+            ops.assign(held, mint.where(is_first, gradient, held + gradient))
+        tokens = weights_BT.sum()
+        ops.assign(self.sums.tokens, mint.where(is_first, tokens, self.sums.tokens + tokens))
+        return ops.assign(self.sums.loss, mint.where(is_first, loss_sum, self.sums.loss + loss_sum))
+
+
+class EndOfStep(nn.Cell):
+    """The update by the sums of all micro batches.
+
+    After its first run the parameters may change in place only: MindSpore 2.10 goes on updating the old tensor of a
+    parameter that `set_data` gave a new one, where a graph has it in a branch alone.
+    """
+
+    def __init__(self, sums: Sums, mean_update: MeanUpdate):
+        """Takes the sums and what follows the gradients."""
+        super().__init__(auto_prefix=False)
+        self.sums = sums
+        self.mean_update = mean_update
+
+    def construct(self, scale: Tensor, number: Tensor, learning_rate: Tensor) -> Scalars:
+        """See `MeanUpdate.construct`."""
+        gradients: tuple[Tensor, ...] = ()
+        for held in self.sums.gradients:
+            gradients = (*gradients, held)
+        sums = self.sums
+        result: Scalars = self.mean_update(sums.loss, sums.tokens, gradients, scale, number, learning_rate)
+        return result
