@@ -1,6 +1,7 @@
 """Tokenizers, corpora and exact, resumable batches for training large language models."""
 
 from mf_data.batches import Batch, Batches
+from mf_data.chat.template import ChatTemplate
 from mf_data.conversations import Conversation
 from mf_data.documents import Document, DocumentLoader, PreparedLoader
 from mf_data.indexed_files import IndexedFile
@@ -19,6 +20,7 @@ from mf_data.tokenizers.stream import TextStream
 __all__ = [
     "Batch",
     "Batches",
+    "ChatTemplate",
     "Conversation",
     "Document",
     "DocumentLoader",

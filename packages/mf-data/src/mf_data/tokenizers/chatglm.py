@@ -40,11 +40,11 @@ class ChatGLM2Tokenizer(VocabularyFileKeys):
     def settings(self) -> dict[str, Any]:
         """The section as the content of a `tokenizer_config.json`."""
         roles = {"bos_token": "sop", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<unk>"}
-        special = [*_COMMANDS, *self._role_tokens(), *self.additional_special_tokens]
+        commands = [*_COMMANDS, *self._role_tokens()]
         own = {
             "tokenizer_class": type_name(self),
             "prefix_tokens": ["[gMASK]", "sop"],
-            "additional_special_tokens": special,
+            "command_tokens": commands,
             "mask_token": "[MASK]",
         }
         return {**VocabularyFileKeys.settings(self), **roles, **own}

@@ -41,8 +41,9 @@ class SentencePieceTokenizer:
     """A `Tokenizer` on top of the `sentencepiece` library.
 
     The settings beyond the roles of special tokens are `add_bos_token` and `add_eos_token` (False where absent),
-    `prefix_tokens` (tokens that begin each text), `added_tokens_decoder`, `additional_special_tokens`, `legacy` (each
-    stretch of text between special tokens begins with a space of its own, not only the first; True where absent),
+    `command_tokens` (special tokens whose ids come right behind the vocabulary's, in this order), `prefix_tokens`
+    (tokens that begin each text), `added_tokens_decoder`, `additional_special_tokens`, `legacy` (each stretch of text
+    between special tokens begins with a space of its own, not only the first; True where absent),
     `split_special_tokens` (special tokens that are written out stay text; True where absent) and
     `decode_with_prefix_space` (decoded text keeps the space that begins it; False where absent).
 
@@ -187,8 +188,8 @@ def _added_tokens(processor: SentencePieceProcessor, settings: Mapping[str, Any]
     }
     found |= dict(numbered_tokens(settings))
     known = {token.content for token in found.values()}
-    wanted = [*role_tokens(settings).values(), *further_special_tokens(settings), *settings.get("prefix_tokens", ())]
-    for text in dict.fromkeys(wanted):
+    first = settings.get("command_tokens", ())
+    for text in dict.fromkeys([*first, *role_tokens(settings).values(), *further_special_tokens(settings)]):
         if text in known:
             continue
         piece_id = processor.piece_to_id(text)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +42,25 @@ class AddedToken:
 def read_settings(directory: Path) -> dict[str, Any]:
     """The settings in a directory; none where it has no `tokenizer_config.json`.
 
+    Where that has no `added_tokens_decoder`, the settings are of the older form, which has the tokens with a role in
+    `special_tokens_map.json` and the ids of added tokens in `added_tokens.json`.
+
     Raises:
-        UserError: the file is broken.
+        UserError: a file is broken.
     """
-    file = directory / CONFIG_FILE
+    settings = _read_if_there(directory / CONFIG_FILE)
+    if "added_tokens_decoder" in settings:
+        return settings
+    settings |= _read_if_there(directory / "special_tokens_map.json")
+    special = {*role_tokens(settings).values(), *further_special_tokens(settings)}
+    added = {
+        str(token_id): asdict(AddedToken(text, special=text in special, normalized=text not in special))
+        for text, token_id in _read_if_there(directory / "added_tokens.json").items()
+    }
+    return {**settings, "added_tokens_decoder": added} if added else settings
+
+
+def _read_if_there(file: Path) -> dict[str, Any]:
     return read_json_object(file) if file.is_file() else {}
 
 
