@@ -4,7 +4,7 @@ import sysconfig
 from mf_config.command_line import OK, USER_ERROR
 from mf_data.cli import main
 from mf_data.loaders import python_library
-from mf_data.tokenizers.byte_level import load_tokenizer
+from mf_data.tokenizers.loading import load_tokenizer
 
 
 def text_file(folder):

@@ -11,7 +11,7 @@ from mf_config.sections.context import ContextSection
 from mf_config.sections.model import ArchSection, ModelSection
 from mf_config.sections.run import RunConfig
 from mf_data.processors.plain import BaseProcessor
-from mf_data.tokenizers.byte_level import load_tokenizer
+from mf_data.tokenizers.loading import load_tokenizer
 from mf_infer.run_mode import predict
 from mf_infer.sampling_params import SamplingParams
 from mf_models.families.llama import LlamaConfig

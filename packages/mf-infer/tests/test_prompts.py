@@ -43,7 +43,7 @@ def test_what_is_no_prompt_is_refused(prompt, message):
 
 
 def test_text_needs_a_tokenizer():
-    with pytest.raises(UserError, match=r"the model has no tokenizer\.json, so it can't read text\."):
+    with pytest.raises(UserError, match=r"the model has no tokenizer, so it can't read text\."):
         encode_prompt("text", None, 10)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 import signal
 import subprocess
 import sys
@@ -464,3 +465,37 @@ def test_training_goes_on_from_the_checkpoint_that_is_named(
     assert steps[0] == int(names[0].rpartition("-")[2]) + 1
     assert main(words(run_file, "resume_training=step-00000099", f"load_checkpoint={whole}")) == 2
     assert "checkpoint 'step-00000099' doesn't exist" in capsys.readouterr().err
+
+
+FAMILIES = {
+    "Phi3ForCausalLM": "Phi3Config",
+    "ChatGLM2ForConditionalGeneration": "ChatGLM2Config",
+    "Glm4ForCausalLM": "Glm4Config",
+    "GPT2LMHeadModel": "GPT2Config",
+    "Gemma2ForCausalLM": "Gemma2Config",
+    "Qwen3ForCausalLM": "Qwen3Config",
+}
+SIZES = {
+    "ChatGLM2Config": "num_attention_heads: 2, multi_query_group_num: 1, kv_channels: 8, ffn_hidden_size: 24, "
+    "padded_vocab_size: 320",
+    "GPT2Config": "num_heads: 2, vocab_size: 320, bos_token_id: 1, eos_token_id: 2, pad_token_id: 0",
+}
+OTHERS = "num_heads: 2, n_kv_heads: 1, kv_channels: 8, intermediate_size: 24, vocab_size: 320"
+
+
+@pytest.mark.parametrize("architecture", FAMILIES)
+def test_other_families_train_save_and_resume_bit_for_bit(run_file: Path, tmp_path: Path, architecture: str) -> None:
+    """Some of them store several parameters, and their optimizer's state, joined or transposed."""
+    family = FAMILIES[architecture]
+    sizes = SIZES.get(family, OTHERS)
+    if family == "Phi3Config":
+        sizes = sizes.replace("kv_channels: 8, ", "")
+    network = f"{{type: {family}, seq_length: 12, hidden_size: 16, num_layers: 1, {sizes}}}"
+    settings = (f"model.arch.type={architecture}", f"model.model_config={network}", "do_eval=False")
+    assert main(words(run_file, *settings)) == 0
+    whole = tmp_path / "output"
+    tensors, numbers = tensors_of(last_checkpoint(whole)), numbers_of(whole)
+    shutil.rmtree(last_checkpoint(whole))
+    assert main(words(run_file, *settings, "resume_training=True")) == 0
+    assert tensors_of(last_checkpoint(whole)) == tensors
+    assert numbers_of(whole) == numbers

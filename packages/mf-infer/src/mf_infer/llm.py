@@ -8,7 +8,7 @@ import mf_ckpt
 from mf_config.problems import UserError
 from mf_config.sections.context import ContextSection
 from mf_data.tokenizers.base import Tokenizer
-from mf_data.tokenizers.byte_level import TOKENIZER_FILE, load_tokenizer
+from mf_data.tokenizers.loading import load_tokenizer, vocabulary_in
 from mf_data.tokenizers.stream import TextStream
 from mf_infer.defaults import with_defaults
 from mf_infer.engine import Engine
@@ -29,7 +29,7 @@ class LLM:
     Attributes:
         path: the directory that was loaded.
         config: the family's configuration, such as `LlamaConfig`.
-        tokenizer: None where the directory has no tokenizer.json and none was given: prompts are tokens then, and
+        tokenizer: None where the directory has no tokenizer and none was given: prompts are tokens then, and
             answers have no text.
     """
 
@@ -58,7 +58,7 @@ class LLM:
             raise UserError(f"max_batch_size: {max_batch_size} can't be used. Allowed: from 1.")
         # Opened here too, so that a mistake in the path need not wait for MindSpore.
         self.path = mf_ckpt.open(mf_ckpt.find(path)).path
-        if tokenizer is None and (self.path / TOKENIZER_FILE).exists():
+        if tokenizer is None and self.path.is_dir() and vocabulary_in(self.path) is not None:
             tokenizer = load_tokenizer(self.path)
         self.tokenizer = tokenizer
         sleep_while_waiting()
@@ -135,7 +135,7 @@ class LLM:
                 f"prompt: it has {len(ids)} tokens, but the model's context holds {self.config.max_positions}."
             )
         if params.stop_strings and self.tokenizer is None:
-            raise UserError("stop: the model has no tokenizer.json, so there is no text. Allowed: stop_token_ids.")
+            raise UserError("stop: the model has no tokenizer, so there is no text. Allowed: stop_token_ids.")
         text = TextStream(self.tokenizer) if self.tokenizer is not None else None
         return Request(ids, params, self.config.eos_token_ids, room, text)
 

@@ -36,7 +36,7 @@ def encode_prompt(prompt: Prompt, tokenizer: Tokenizer | None, vocab_size: int) 
     """
     if isinstance(prompt, str):
         if tokenizer is None:
-            raise UserError("the model has no tokenizer.json, so it can't read text. Allowed: prompt_token_ids.")
+            raise UserError("the model has no tokenizer, so it can't read text. Allowed: prompt_token_ids.")
         ids = tokenizer.encode(prompt)
     elif isinstance(prompt, dict) and set(prompt) == {"prompt_token_ids"}:
         ids = _as_integers(prompt["prompt_token_ids"])

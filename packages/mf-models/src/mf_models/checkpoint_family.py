@@ -8,6 +8,7 @@ from mf_ckpt import CheckpointFamily, Join, KeyMap, PlacementRule, Transpose
 from mf_ckpt.keymap.rows import Row
 from mf_config.layout import Fused, Placement, Shard
 from mf_models.family_tables.transposed import TransposedJoin
+from mf_models.model_config import ModelConfig
 from mf_models.registry import config_from_hf, family_of, knows_model_type
 from mf_parallel.rules import RuleTable
 
@@ -28,8 +29,14 @@ def checkpoint_family(data: Mapping[str, Any]) -> CheckpointFamily | None:
         return None
     model = config_from_hf(data, "config.json")
     family = family_of(model)
-    rules = tuple(_placement_rules(family.sharding(model), family.key_map(model)))
-    return CheckpointFamily(rules, family.forms(model), family.tied if model.tie_word_embeddings else {})
+    ties = family.tied if model.tie_word_embeddings else {}
+    return CheckpointFamily(placement_rules(model), family.forms(model), ties)
+
+
+def placement_rules(config: ModelConfig) -> tuple[PlacementRule, ...]:
+    """How the tensors of one model may be cut, under Hugging Face names."""
+    family = family_of(config)
+    return tuple(_placement_rules(family.sharding(config), family.key_map(config)))
 
 
 def _placement_rules(table: RuleTable, keys: KeyMap) -> Iterator[PlacementRule]:

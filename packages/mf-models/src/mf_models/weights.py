@@ -1,14 +1,17 @@
 """Weights between cells and checkpoints, under Hugging Face names."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from mindspore import Tensor, nn
 
 import mf_ckpt
-from mf_ckpt import KeyMap, MappedSource, Source, TensorInfo
+from mf_ckpt import MappedSource, Source, TensorInfo
 from mf_ckpt.keymap.rows import apply
+from mf_ckpt.sources.declared import DeclaredSource
 from mf_ckpt.sources.renamed import RenamedSource
+from mf_config.layout import Mesh
+from mf_models.checkpoint_family import placement_rules
 from mf_models.model_config import ModelConfig
 from mf_models.networks import parameters
 from mf_models.registry import family_of
@@ -27,9 +30,33 @@ def to_checkpoint_names(config: ModelConfig, cell: nn.Cell) -> Iterator[tuple[st
     Yields:
         Hugging Face name and array, one tensor at a time; a tied head is left out.
     """
-    weights = parameters(cell)
-    for step in family_of(config).key_map(config).steps(weights):
-        yield from zip(step.targets, apply(step.row, [weights[name].asnumpy() for name in step.sources]), strict=True)
+    yield from to_stored_form(config, parameters(cell))
+
+
+def to_stored_form(config: ModelConfig, tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, np.ndarray]]:
+    """Tensors of the shapes of a cell's parameters, weights or a slot of the optimizer, as they are stored.
+
+    Args:
+        config: the cell's configuration.
+        tensors: each parameter's name to its tensor.
+
+    Yields:
+        Hugging Face name and array, one stored tensor at a time.
+    """
+    for step in family_of(config).key_map(config).steps(tensors):
+        yield from zip(step.targets, apply(step.row, [tensors[name].asnumpy() for name in step.sources]), strict=True)
+
+
+def in_cell_form(config: ModelConfig, cell: nn.Cell, stored: Source) -> Source:
+    """What `to_stored_form` wrote, under the names and in the shapes of a cell's parameters; read when asked for.
+
+    Args:
+        config: the cell's configuration.
+        cell: the cell.
+        stored: at least the tensors that the parameters make, under Hugging Face names.
+    """
+    names = stored_shapes(config, cell)
+    return MappedSource(RenamedSource.subset(stored, names), family_of(config).key_map(config).inverse)
 
 
 def assign(config: ModelConfig, cell: nn.Cell, tensors: Source, where: str) -> None:
@@ -45,21 +72,33 @@ def assign(config: ModelConfig, cell: nn.Cell, tensors: Source, where: str) -> N
         UserError: tensors are missing, left over, of the wrong shape or type; all of them are found at once.
     """
     family = family_of(config)
-    key_map = family.key_map(config)
-    weights = parameters(cell)
-    shapes = _stored_shapes(key_map, {name: tuple(parameter.shape) for name, parameter in weights.items()})
+    shapes = stored_shapes(config, cell)
     ties = family.tied if config.tie_word_embeddings else {}
     fit = mf_ckpt.compare(tensors, shapes, ties=ties, ignored=family.ignored_tensors, refused=_NO_WEIGHT_TYPES)
     fit.check(where)
-    cells = MappedSource(RenamedSource.subset(tensors, shapes), key_map.inverse)
-    for name, parameter in weights.items():
+    cells = in_cell_form(config, cell, tensors)
+    for name, parameter in parameters(cell).items():
         parameter.set_data(Tensor(np.ascontiguousarray(cells[name], dtype=np.float32)))
 
 
-def _stored_shapes(key_map: KeyMap, shapes: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
-    """The shapes of a model's tensors in a checkpoint, from those of its parameters."""
+def stored_layout(config: ModelConfig, cell: nn.Cell, mesh: Mesh) -> mf_ckpt.Layout:
+    """Which rank of a mesh holds what of the stored tensors of a model.
+
+    Args:
+        config: the cell's configuration.
+        cell: result of `build`.
+        mesh: the mesh.
+    """
+    infos = {name: TensorInfo("F32", shape) for name, shape in stored_shapes(config, cell).items()}
+    nothing = DeclaredSource({}, "no state")
+    return mf_ckpt.place(DeclaredSource(infos, "model"), nothing, mesh, placement_rules(config))
+
+
+def stored_shapes(config: ModelConfig, cell: nn.Cell) -> dict[str, tuple[int, ...]]:
+    """The shapes of a model's tensors in a checkpoint, under Hugging Face names."""
+    shapes = {name: tuple(parameter.shape) for name, parameter in parameters(cell).items()}
     stored: dict[str, tuple[int, ...]] = {}
-    for step in key_map.steps(shapes):
+    for step in family_of(config).key_map(config).steps(shapes):
         infos = step.row.infos([TensorInfo("F32", shapes[name]) for name in step.sources])
         stored.update(zip(step.targets, (info.shape for info in infos), strict=True))
     return stored

@@ -15,9 +15,7 @@ from mf_models.initializers import initialize
 from mf_models.kernels import select_kernels
 from mf_models.networks import build, parameters
 from mf_models.pretrained import open_weights
-from mf_models.registry import family_of
-from mf_models.weights import assign
-from mf_parallel.plan import make_plan
+from mf_models.weights import assign, stored_layout
 from mf_train.checkpoints import Companions, RunCheckpoints, upload_url
 from mf_train.data import RunData, demanded
 from mf_train.evaluation import EvaluationData, Evaluator
@@ -126,8 +124,7 @@ class Job:
             UserError: there is no complete checkpoint, it does not fit the model, or it is cut for another layout and
                 `auto_trans_ckpt` is off.
         """
-        wanted = mf_ckpt.Layout.from_json(self._layout())
-        mf_ckpt.check_layout(mf_ckpt.open(path), wanted, auto_trans=self.config.auto_trans_ckpt)
+        mf_ckpt.check_layout(mf_ckpt.open(path), self._layout(), auto_trans=self.config.auto_trans_ckpt)
         model_config = self.config.model.model_config
         assign(model_config, self.model, open_weights(path, model_config), str(path))
 
@@ -140,13 +137,9 @@ class Job:
         url = upload_url(self.config.remote_save_url) if self.processes.is_main else None
         return RunCheckpoints(self.output.checkpoints, self.model, self.update, companions, url)
 
-    def _layout(self) -> dict[str, object]:
+    def _layout(self) -> mf_ckpt.Layout:
         """Which rank holds what, under the names of the checkpoint."""
-        model_config = self.config.model.model_config
-        family = family_of(model_config)
-        shapes = {name: tuple(parameter.shape) for name, parameter in parameters(self.model).items()}
-        plan = make_plan(Mesh.of(dp=self.processes.size), shapes, family.sharding(model_config))
-        return plan.to_json(family.key_map(model_config).forward)
+        return stored_layout(self.config.model.model_config, self.model, Mesh.of(dp=self.processes.size))
 
     @property
     def _objective(self) -> Callable[..., Any]:

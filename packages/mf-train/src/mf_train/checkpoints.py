@@ -12,9 +12,9 @@ from mindspore import Tensor, nn
 
 import mf_ckpt
 from mf_ckpt import remote
+from mf_ckpt.sources.renamed import RenamedSource
 from mf_config.problems import UserError
-from mf_models.registry import family_of
-from mf_models.weights import assign, to_checkpoint_names
+from mf_models.weights import assign, in_cell_form, stored_shapes, to_checkpoint_names, to_stored_form
 from mf_train.output import OutputFolder
 from mf_train.update import ParameterUpdate
 
@@ -30,13 +30,13 @@ class Companions:
 
     Attributes:
         model_config: the family's configuration.
-        layout: content of layout.json.
+        layout: which rank holds what.
         files: name to content of further files: the tokenizer, so that a checkpoint can be used by itself, and the
             run configuration.
     """
 
     model_config: Any
-    layout: Mapping[str, Any]
+    layout: mf_ckpt.Layout
     files: Mapping[str, bytes]
 
 
@@ -100,10 +100,11 @@ class RunCheckpoints:
         companions = self._companions
         for name, array in to_checkpoint_names(companions.model_config, self._model):
             target.add(name, array)
-        for name, parameter in self._slots().items():
-            target.add_optimizer(name, parameter.asnumpy())
+        for slot, held in self._slots().items():
+            for name, array in to_stored_form(companions.model_config, held):
+                target.add_optimizer(f"{slot}.{name}", array)
         target.add_json("config.json", companions.model_config.to_hf())
-        target.add_json("layout.json", companions.layout)
+        target.add_json("layout.json", companions.layout.to_json())
         target.add_json("trainer_state.json", state)
         for name, content in companions.files.items():
             target.add_file(name, content)
@@ -130,24 +131,31 @@ class RunCheckpoints:
         Raises:
             UserError: the checkpoint is incomplete, does not fit, or was not saved by a training run.
         """
-        reader = mf_ckpt.open(path)
-        state, slots = reader.trainer_state or {}, self._slots()
-        missing = [*(key for key in STATE_KEYS if key not in state), *sorted(set(slots) - set(reader.optimizer))]
+        reader, config = mf_ckpt.open(path), self._companions.model_config
+        state, stored = reader.trainer_state or {}, list(stored_shapes(config, self._model))
+        names = {slot: {name: f"{slot}.{name}" for name in stored} for slot in self._slots()}
+        missing = [f"{key} in its trainer_state.json" for key in STATE_KEYS if key not in state]
+        missing += [
+            f"{name} in its optimizer state"
+            for of_slot in names.values()
+            for name in of_slot.values()
+            if name not in reader.optimizer
+        ]
         if missing:
-            what = f"has no {missing[0]} in its " + ("optimizer state" if missing[0] in slots else "trainer_state.json")
-            raise UserError(f"{path}: {what}, so training can't be resumed from it. Allowed: a checkpoint of this run.")
-        assign(self._companions.model_config, self._model, reader, str(path))
-        for name, parameter in slots.items():
-            parameter.set_data(Tensor(reader.optimizer[name].copy()))
+            what = f"has no {missing[0]}, so training can't be resumed from it"
+            raise UserError(f"{path}: {what}. Allowed: a checkpoint of this run.")
+        assign(config, self._model, reader, str(path))
+        for slot, held in self._slots().items():
+            saved = in_cell_form(config, self._model, RenamedSource(reader.optimizer, names[slot]))
+            for name, parameter in held.items():
+                parameter.set_data(Tensor(saved[name].copy()))
         return state
 
-    def _slots(self) -> dict[str, Any]:
-        """Stored name of each optimizer tensor to its parameter, `adam_m.model.layers.0…`."""
-        key_map = family_of(self._companions.model_config).key_map(self._companions.model_config)
+    def _slots(self) -> dict[str, dict[str, Any]]:
+        """Name of each slot, `adam_m`, to the optimizer's tensor of each parameter."""
         return {
-            f"{slot}.{key_map.forward(parameter.name)}": held
+            slot: {parameter.name: held for parameter, held in zip(self._update.parameters, tensors, strict=True)}
             for slot, tensors in self._update.slots.items()
-            for parameter, held in zip(self._update.parameters, tensors, strict=True)
         }
 
 

@@ -33,7 +33,7 @@ def load_tokenizer(path: str | Path) -> Tokenizer:
     Raises:
         UserError: there is no such file, it is broken, or it is a tokenizer of an unknown kind.
     """
-    file = _vocabulary_in(Path(path)) if Path(path).is_dir() else Path(path)
+    file = (vocabulary_in(Path(path)) or Path(path) / TOKENIZER_FILE) if Path(path).is_dir() else Path(path)
     if not file.is_file():
         raise UserError(f"{file}: no such file. Allowed: a directory with {_FORMS}, or such a file.")
     settings = read_settings(file.parent)
@@ -52,14 +52,15 @@ def load_tokenizer(path: str | Path) -> Tokenizer:
     return read_sentence_piece(file, settings)
 
 
-def _vocabulary_in(directory: Path) -> Path:
+def vocabulary_in(directory: Path) -> Path | None:
+    """The file of a directory that `load_tokenizer` reads the vocabulary from, None where there is no tokenizer."""
     names = [
         TOKENIZER_FILE,
         MODEL_FILE,
         *sorted(file.name for file in directory.glob(f"*{_RANKS_SUFFIX}")),
         VOCABULARY_FILE,
     ]
-    return next((directory / name for name in names if (directory / name).is_file()), directory / TOKENIZER_FILE)
+    return next((directory / name for name in names if (directory / name).is_file()), None)
 
 
 def _count_of_ranks(file: Path) -> int:
