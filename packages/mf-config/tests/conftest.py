@@ -175,17 +175,27 @@ def problems_of(toys: None, write: Callable[..., str]) -> Callable[..., list[Pro
 @pytest.fixture(scope="session")
 def toy_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one installed distribution, `mf_toys`; it is not on the import path."""
-    site = tmp_path_factory.mktemp("site")
+    return write_distribution(tmp_path_factory.mktemp("site"), "mf_toys", TOY_COMPONENTS)
+
+
+@pytest.fixture(scope="session")
+def make_site(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, dict[str, str]], Path]:
+    """Makes a folder like `toy_site` with a distribution of one's own: its name, and kind to module body."""
+    return lambda name, components: write_distribution(tmp_path_factory.mktemp("site"), name, components)
+
+
+def write_distribution(site: Path, name: str, components: dict[str, str]) -> Path:
+    """Install a distribution of components into a folder: kind to the body of the one module that declares them."""
     points = ["[mf.components]"]
-    for kind, body in TOY_COMPONENTS.items():
-        package = site / "mf_toys" / f"{kind}s"
+    for kind, body in components.items():
+        package = site / name / f"{kind}s"
         package.mkdir(parents=True)
         (package / "__init__.py").touch()
         (package / "toy.py").write_text(f"{TOY_HEADER}\n{body}")
-        points.append(f"{kind} = mf_toys.{kind}s")
-    information = site / "mf_toys-1.0.dist-info"
+        points.append(f"{kind} = {name}.{kind}s")
+    information = site / f"{name}-1.0.dist-info"
     information.mkdir()
-    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: mf-toys\nVersion: 1.0\n")
+    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: 1.0\n")
     (information / "entry_points.txt").write_text("\n".join(points))
     return site
 

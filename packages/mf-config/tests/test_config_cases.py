@@ -78,29 +78,11 @@ class Monitor:
 }
 """Kind to a component that the cases name, with the keys that they set."""
 
-HEADER = """from dataclasses import dataclass
-from typing import Any, ClassVar
-
-from mf_config.schema import component, key
-"""
-
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(make_site: Callable[[str, dict[str, str]], Path]) -> Path:
     """A folder with one installed distribution of components; it is not on the import path."""
-    site = tmp_path_factory.mktemp("site")
-    points = ["[mf.components]"]
-    for kind, body in COMPONENTS.items():
-        package = site / "mf_cases" / f"{kind}s"
-        package.mkdir(parents=True)
-        (package / "__init__.py").touch()
-        (package / "case.py").write_text(f"{HEADER}\n{body}")
-        points.append(f"{kind} = mf_cases.{kind}s")
-    information = site / "mf_cases-1.0.dist-info"
-    information.mkdir()
-    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: mf-cases\nVersion: 1.0\n")
-    (information / "entry_points.txt").write_text("\n".join(points))
-    return site
+    return make_site("mf_cases", COMPONENTS)
 
 
 @pytest.fixture

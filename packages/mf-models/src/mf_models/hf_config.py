@@ -1,7 +1,7 @@
 """Strict reading of a Hugging Face config.json: what is not understood is refused, lest the model load and be wrong."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from mf_config.problems import ConfigError, Location, Problem, name_values
 from mf_config.suggest import nearest
@@ -57,7 +57,7 @@ class HfConfig:
         if not self._fits(name, value, (int, float), "a number from 0 to 1"):
             return default
         if not 0 <= value <= 1:
-            self._problem(name, f"{value!r} is out of range", "from 0 to 1")
+            self.refuse(name, f"{value!r} is out of range", "from 0 to 1")
         return float(value)
 
     def flag(self, name: str, default: bool) -> bool:
@@ -115,7 +115,7 @@ class HfConfig:
         """
         value = self._take(name, absent)
         if value not in allowed:
-            self._problem(name, f"{value!r} is not supported", name_values(allowed))
+            self.refuse(name, f"{value!r} is not supported", name_values(allowed))
 
     def ignore(self, names: Iterable[str]) -> None:
         """Drop keys that change no number."""
@@ -138,14 +138,14 @@ class HfConfig:
             ConfigError: there is any problem.
         """
         for name, what, allowed in problems:
-            self._problem(name, what, allowed)
+            self.refuse(name, what, allowed)
         if self._problems:
             raise ConfigError(self._problems)
 
     def _gather(self) -> None:
         """Add the keys that nobody asked for, and what is wrong in the sections."""
         for name in sorted(self._rest):
-            self._problem(name, "unknown key", name_values(sorted(self._known)), nearest(name, self._known))
+            self.refuse(name, "unknown key", name_values(sorted(self._known)), nearest(name, self._known))
         for section in self._sections:
             section._gather()
             self._problems += section._problems
@@ -156,20 +156,21 @@ class HfConfig:
 
     def _fits(self, name: str, value: object, kinds: type | tuple[type, ...], allowed: str) -> bool:
         if value is _ABSENT:
-            self._problem(name, "is missing", allowed)
+            self.refuse(name, "is missing", allowed)
             return False
         if isinstance(value, kinds) and (kinds is bool or not isinstance(value, bool)):
             return True
-        self._problem(name, f"{value!r} has the wrong type", allowed)
+        self.refuse(name, f"{value!r} has the wrong type", allowed)
         return False
 
     def _above_zero(self, name: str, value: float) -> bool:
         if value > 0:
             return True
-        self._problem(name, f"{value!r} is out of range", "above 0")
+        self.refuse(name, f"{value!r} is out of range", "above 0")
         return False
 
-    def _problem(self, name: str, what: str, allowed: str, suggestion: str = "") -> None:
+    def refuse(self, name: str, what: str, allowed: str, suggestion: str = "") -> None:
+        """Note that the value of a key can't be taken; `finish` raises it with all the others."""
         self._problems.append(Problem(self._location, f"{self._path}{name}", what, allowed, suggestion))
 
     def _flatten_rope_parameters(self) -> None:
@@ -178,7 +179,7 @@ class HfConfig:
         if section is None:
             return
         if not isinstance(section, dict):
-            self._problem("rope_parameters", f"{section!r} is not a section", "rope_type and rope_theta")
+            self.refuse("rope_parameters", f"{section!r} is not a section", "rope_type and rope_theta")
             return
         scaling = dict(section)
         for name in ("rope_theta", "partial_rotary_factor"):
@@ -186,3 +187,37 @@ class HfConfig:
                 self._rest[name] = scaling.pop(name)
         if scaling and scaling != {"rope_type": "default"}:
             self._rest["rope_scaling"] = scaling
+
+
+class HfReadable:
+    """A family's section that is also read from a config.json; the family says how its keys are taken out."""
+
+    __slots__ = ()
+
+    hf_model_types: ClassVar[tuple[str, ...]]
+
+    @classmethod
+    def from_hf(cls, data: dict[str, Any], where: str = "config.json") -> Self:
+        """Read a Hugging Face configuration.
+
+        Args:
+            data: content of config.json.
+            where: the file's name in messages.
+
+        Raises:
+            ConfigError: keys that are missing, not known, or ask for what this family can't do.
+        """
+        hf = HfConfig(data, where)
+        config = cls.read_hf(hf)
+        hf.finish()
+        hf.check(config.problems())
+        return config
+
+    @classmethod
+    def read_hf(cls, hf: HfConfig) -> Self:
+        """Take every key out of a config.json that the family understands; what is left over is refused."""
+        raise NotImplementedError
+
+    def problems(self) -> Iterable[tuple[str, str, str]]:
+        """Key name, what is wrong, what is allowed: of what does not fit together."""
+        raise NotImplementedError

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from mf_config.schema import component, key
 from mf_models.config_keys.again import again
@@ -11,7 +11,7 @@ from mf_models.config_keys.generation import GenerationKeys
 from mf_models.config_keys.loading import AdaptationKeys
 from mf_models.config_keys.numerics import FLOAT32_ALWAYS, FLOAT_TYPES, STORED_TYPE, NormTypeKeys, PrecisionKeys
 from mf_models.config_keys.tokens import TokenKeys
-from mf_models.hf_config import HfConfig
+from mf_models.hf_config import HfConfig, HfReadable
 from mf_models.hf_decoder import IGNORED_IN_HF, read_tokens, require_model_type, tokens_to_hf
 from mf_models.model_config import NETWORK_NOT_BUILT, NO_DROPOUT, NO_PREFIX
 
@@ -39,6 +39,7 @@ class ChatGLM2Config(
     NormTypeKeys,
     PrecisionKeys,
     TokenKeys,
+    HfReadable,
 ):
     """ChatGLM2, ChatGLM3 and GLM-4."""
 
@@ -141,23 +142,17 @@ class ChatGLM2Config(
         return ROTARY_BASE * self.rope_ratio
 
     @classmethod
-    def from_hf(cls, data: dict[str, Any], where: str = "config.json") -> "ChatGLM2Config":
-        """Read a Hugging Face configuration, of the model type glm that transformers knows by itself.
+    def read_hf(cls, hf: HfConfig) -> Self:
+        """Take the keys out of a config.json of the model type glm that transformers knows by itself.
 
-        Args:
-            data: content of config.json.
-            where: the file's name in messages.
-
-        Raises:
-            ConfigError: keys that are missing, not known, or ask for what this family can't do.
+        See `HfReadable.read_hf`.
         """
-        hf = HfConfig(data, where)
         require_model_type(hf, cls.hf_model_types)
         for name, value in _HF_ALWAYS.items():
             hf.require(name, (value,), absent=value)
         hf.ignore(("initializer_range", *IGNORED_IN_HF))
         heads = hf.count("num_attention_heads")
-        config = cls(
+        return cls(
             seq_length=hf.count("max_position_embeddings"),
             hidden_size=hf.count("hidden_size"),
             num_layers=hf.count("num_hidden_layers"),
@@ -171,9 +166,6 @@ class ChatGLM2Config(
             add_qkv_bias=hf.flag("attention_bias", False),
             **read_tokens(hf),
         )
-        hf.finish()
-        hf.check(config.problems())
-        return config
 
     def to_hf(self) -> dict[str, Any]:
         """The configuration as Hugging Face tools read it, with the key spellings that all versions know."""

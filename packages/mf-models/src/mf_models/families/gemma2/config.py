@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from mf_config.schema import component, key
 from mf_models.config_keys.again import again
 from mf_models.config_keys.heads import HeadWidthKeys, UnbiasedKeys, WindowKeys
-from mf_models.hf_config import HfConfig
+from mf_models.hf_config import HfConfig, HfReadable
 from mf_models.hf_decoder import decoder_to_hf, read_decoder
 
 _GELU = "gelu_pytorch_tanh"
@@ -15,7 +15,7 @@ _GELU = "gelu_pytorch_tanh"
 
 @component("model", "Gemma2Config")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gemma2Config(WindowKeys, UnbiasedKeys, HeadWidthKeys):
+class Gemma2Config(WindowKeys, UnbiasedKeys, HeadWidthKeys, HfReadable):
     """Gemma 2 from 2B to 27B."""
 
     architectures: ClassVar[tuple[str, ...]] = ("Gemma2ForCausalLM",)
@@ -42,17 +42,8 @@ class Gemma2Config(WindowKeys, UnbiasedKeys, HeadWidthKeys):
         return (self.sliding_window, None)
 
     @classmethod
-    def from_hf(cls, data: dict[str, Any], where: str = "config.json") -> "Gemma2Config":
-        """Read a Hugging Face configuration.
-
-        Args:
-            data: content of config.json.
-            where: the file's name in messages.
-
-        Raises:
-            ConfigError: keys that are missing, not known, or ask for what this family can't do.
-        """
-        hf = HfConfig(data, where)
+    def read_hf(cls, hf: HfConfig) -> Self:
+        """Take the keys out of a config.json. See `HfReadable.read_hf`."""
         hf.require("model_type", cls.hf_model_types, absent="none")
         # Older files name the activation in both ways, and hidden_activation counts.
         hf.require("hidden_activation", (_GELU,), absent=_GELU)
@@ -68,8 +59,6 @@ class Gemma2Config(WindowKeys, UnbiasedKeys, HeadWidthKeys):
             query_pre_attn_scalar=hf.number("query_pre_attn_scalar", 256.0),
         )
         hf.require("layer_types", (None, config._layer_types()), absent=None)
-        hf.finish()
-        hf.check(config.problems())
         return config
 
     def to_hf(self) -> dict[str, Any]:

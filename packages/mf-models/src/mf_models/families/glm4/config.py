@@ -2,18 +2,18 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from mf_config.schema import component
 from mf_models.config_keys.again import again
 from mf_models.config_keys.heads import HeadWidthKeys
-from mf_models.hf_config import HfConfig
+from mf_models.hf_config import HfConfig, HfReadable
 from mf_models.hf_decoder import decoder_to_hf, read_decoder, require_model_type
 
 
 @component("model", "Glm4Config")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Glm4Config(HeadWidthKeys):
+class Glm4Config(HeadWidthKeys, HfReadable):
     """GLM-4-9B-0414, GLM-4-32B-0414, GLM-Z1."""
 
     architectures: ClassVar[tuple[str, ...]] = ("Glm4ForCausalLM",)
@@ -30,27 +30,15 @@ class Glm4Config(HeadWidthKeys):
         return int(self.head_dim * self.rotary_pct)
 
     @classmethod
-    def from_hf(cls, data: dict[str, Any], where: str = "config.json") -> "Glm4Config":
-        """Read a Hugging Face configuration.
-
-        Args:
-            data: content of config.json.
-            where: the file's name in messages.
-
-        Raises:
-            ConfigError: keys that are missing, not known, or ask for what this family can't do.
-        """
-        hf = HfConfig(data, where)
+    def read_hf(cls, hf: HfConfig) -> Self:
+        """Take the keys out of a config.json. See `HfReadable.read_hf`."""
         require_model_type(hf, cls.hf_model_types)
-        config = cls(
+        return cls(
             **read_decoder(hf, epsilon=1.5625e-07),
             qkv_has_bias=hf.flag("attention_bias", False),
             kv_channels=hf.optional_count("head_dim") or 128,
             rotary_pct=hf.number("partial_rotary_factor", 0.5),
         )
-        hf.finish()
-        hf.check(config.problems())
-        return config
 
     def to_hf(self) -> dict[str, Any]:
         """The configuration as Hugging Face tools read it, with the key spellings that all versions know."""

@@ -5,7 +5,7 @@ Source of the sizes: Radford et al. 2019, Language Models are Unsupervised Multi
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from mf_config.schema import component, key
 from mf_models.config_keys.again import again
@@ -14,7 +14,7 @@ from mf_models.config_keys.generation import GenerationKeys
 from mf_models.config_keys.loading import AdaptationKeys
 from mf_models.config_keys.numerics import STORED_TYPE, NormTypeKeys, PrecisionKeys
 from mf_models.config_keys.tokens import TokenKeys
-from mf_models.hf_config import HfConfig
+from mf_models.hf_config import HfConfig, HfReadable
 from mf_models.hf_decoder import IGNORED_IN_HF, tokens_to_hf
 from mf_models.model_config import NETWORK_NOT_BUILT, NO_DROPOUT
 
@@ -58,7 +58,15 @@ _HF_IGNORED = (
 @component("model", "GPT2Config")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GPT2Config(
-    AdaptationKeys, PipelineKeys, OperatorKeys, RecomputeKeys, GenerationKeys, NormTypeKeys, PrecisionKeys, TokenKeys
+    AdaptationKeys,
+    PipelineKeys,
+    OperatorKeys,
+    RecomputeKeys,
+    GenerationKeys,
+    NormTypeKeys,
+    PrecisionKeys,
+    TokenKeys,
+    HfReadable,
 ):
     """GPT-2, for text and for the classification of texts."""
 
@@ -119,17 +127,8 @@ class GPT2Config(
         return True
 
     @classmethod
-    def from_hf(cls, data: dict[str, Any], where: str = "config.json") -> "GPT2Config":
-        """Read a Hugging Face configuration.
-
-        Args:
-            data: content of config.json.
-            where: the file's name in messages.
-
-        Raises:
-            ConfigError: keys that are missing, not known, or ask for what this family can't do.
-        """
-        hf = HfConfig(data, where)
+    def read_hf(cls, hf: HfConfig) -> Self:
+        """Take the keys out of a config.json. See `HfReadable.read_hf`."""
         hf.require("model_type", cls.hf_model_types, absent="none")
         hf.require("activation_function", ("gelu_new", "gelu_pytorch_tanh"), absent="gelu_new")
         for name, value in _HF_ALWAYS.items():
@@ -152,11 +151,8 @@ class GPT2Config(
             eos_token_id=hf.tokens("eos_token_id", 50256),
             pad_token_id=hf.token("pad_token_id", None),
         )
-        hf.finish()
-        uneven = (
-            () if config.inner_size == inner else (("n_inner", f"{inner} is no multiple of n_embd {width}", "one"),)
-        )
-        hf.check((*config.problems(), *uneven))
+        if config.inner_size != inner:
+            hf.refuse("n_inner", f"{inner} is no multiple of n_embd {width}", "a multiple of it")
         return config
 
     def to_hf(self) -> dict[str, Any]:

@@ -2,18 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from mf_config.schema import component
 from mf_models.config_keys.decoder import DecoderKeys
-from mf_models.hf_config import HfConfig
+from mf_models.hf_config import HfConfig, HfReadable
 from mf_models.hf_decoder import decoder_to_hf, read_decoder
 from mf_models.model_config import NETWORK_NOT_BUILT
 
 
 @component("model", "LlamaConfig")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LlamaConfig(DecoderKeys):
+class LlamaConfig(DecoderKeys, HfReadable):
     """Llama 2 and 3 and models of the same kind: Code Llama, Yi, Mixtral, DeepSeek-Coder, Qwen1.5, Qwen2, Baichuan2."""
 
     architectures: ClassVar[tuple[str, ...]] = (
@@ -26,17 +26,8 @@ class LlamaConfig(DecoderKeys):
     hf_model_types: ClassVar[tuple[str, ...]] = ("llama", "qwen2")
 
     @classmethod
-    def from_hf(cls, data: dict[str, Any], where: str = "config.json") -> "LlamaConfig":
-        """Read a Hugging Face configuration of Llama or Qwen2.
-
-        Args:
-            data: content of config.json.
-            where: the file's name in messages.
-
-        Raises:
-            ConfigError: keys that are missing, not known, or ask for what this family can't do.
-        """
-        hf = HfConfig(data, where)
+    def read_hf(cls, hf: HfConfig) -> Self:
+        """Take the keys out of a config.json of Llama or Qwen2. See `HfReadable.read_hf`."""
         model_type = hf.choice("model_type", cls.hf_model_types, absent="llama")
         hf.require("hidden_act", ("silu",), absent="silu")
         for name in ("attention_bias", "mlp_bias", "rope_interleaved"):
@@ -47,8 +38,6 @@ class LlamaConfig(DecoderKeys):
             hf.ignore(("sliding_window", "max_window_layers", "layer_types"))
         config = cls(**read_decoder(hf), qkv_has_bias=model_type == "qwen2")
         hf.require("head_dim", (None, config.head_dim), absent=None)
-        hf.finish()
-        hf.check(config.problems())
         return config
 
     def to_hf(self) -> dict[str, Any]:

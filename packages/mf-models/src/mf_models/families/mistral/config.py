@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from mf_config.schema import component
 from mf_models.config_keys.heads import HeadWidthKeys, UnbiasedKeys, WindowKeys
-from mf_models.hf_config import HfConfig
+from mf_models.hf_config import HfConfig, HfReadable
 from mf_models.hf_decoder import decoder_to_hf, read_decoder, require_model_type
 
 
 @component("model", "MistralConfig")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MistralConfig(WindowKeys, UnbiasedKeys, HeadWidthKeys):
+class MistralConfig(WindowKeys, UnbiasedKeys, HeadWidthKeys, HfReadable):
     """Mistral 7B, Mistral Nemo, and models of the same kind."""
 
     architectures: ClassVar[tuple[str, ...]] = ("MistralForCausalLM",)
@@ -20,26 +20,14 @@ class MistralConfig(WindowKeys, UnbiasedKeys, HeadWidthKeys):
     hf_model_types: ClassVar[tuple[str, ...]] = ("mistral",)
 
     @classmethod
-    def from_hf(cls, data: dict[str, Any], where: str = "config.json") -> "MistralConfig":
-        """Read a Hugging Face configuration.
-
-        Args:
-            data: content of config.json.
-            where: the file's name in messages.
-
-        Raises:
-            ConfigError: keys that are missing, not known, or ask for what this family can't do.
-        """
-        hf = HfConfig(data, where)
+    def read_hf(cls, hf: HfConfig) -> Self:
+        """Take the keys out of a config.json. See `HfReadable.read_hf`."""
         require_model_type(hf, cls.hf_model_types)
-        config = cls(
+        return cls(
             **read_decoder(hf),
             kv_channels=hf.optional_count("head_dim"),
             sliding_window=hf.optional_count("sliding_window", 4096),
         )
-        hf.finish()
-        hf.check(config.problems())
-        return config
 
     def to_hf(self) -> dict[str, Any]:
         """The configuration as Hugging Face tools read it, with the key spellings that all versions know."""

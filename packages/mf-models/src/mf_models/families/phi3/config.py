@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from mf_config.schema import component
 from mf_models.config_keys.heads import UnbiasedKeys, WindowKeys
-from mf_models.hf_config import HfConfig
+from mf_models.hf_config import HfConfig, HfReadable
 from mf_models.hf_decoder import decoder_to_hf, read_decoder, require_model_type
 
 
 @component("model", "Phi3Config")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Phi3Config(WindowKeys, UnbiasedKeys):
+class Phi3Config(WindowKeys, UnbiasedKeys, HfReadable):
     """Phi-3 mini and medium with 4K tokens, and models of the same kind."""
 
     architectures: ClassVar[tuple[str, ...]] = ("Phi3ForCausalLM",)
@@ -20,17 +20,8 @@ class Phi3Config(WindowKeys, UnbiasedKeys):
     hf_model_types: ClassVar[tuple[str, ...]] = ("phi3",)
 
     @classmethod
-    def from_hf(cls, data: dict[str, Any], where: str = "config.json") -> "Phi3Config":
-        """Read a Hugging Face configuration.
-
-        Args:
-            data: content of config.json.
-            where: the file's name in messages.
-
-        Raises:
-            ConfigError: keys that are missing, not known, or ask for what this family can't do.
-        """
-        hf = HfConfig(data, where)
+    def read_hf(cls, hf: HfConfig) -> Self:
+        """Take the keys out of a config.json. See `HfReadable.read_hf`."""
         require_model_type(hf, cls.hf_model_types)
         hf.require("attention_bias", (False,), absent=False)
         hf.require("partial_rotary_factor", (1.0,), absent=1.0)
@@ -40,8 +31,6 @@ class Phi3Config(WindowKeys, UnbiasedKeys):
         hf.ignore(("original_max_position_embeddings", "auto_map"))
         config = cls(**read_decoder(hf, epsilon=1e-5), sliding_window=hf.optional_count("sliding_window"))
         hf.require("head_dim", (None, config.head_dim), absent=None)
-        hf.finish()
-        hf.check(config.problems())
         return config
 
     def to_hf(self) -> dict[str, Any]:

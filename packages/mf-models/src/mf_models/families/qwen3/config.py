@@ -2,18 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from mf_config.schema import component
 from mf_models.config_keys.again import again
 from mf_models.config_keys.heads import HeadWidthKeys, UnbiasedKeys
-from mf_models.hf_config import HfConfig
+from mf_models.hf_config import HfConfig, HfReadable
 from mf_models.hf_decoder import decoder_to_hf, read_decoder, require_full_attention, require_model_type
 
 
 @component("model", "Qwen3Config")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Qwen3Config(UnbiasedKeys, HeadWidthKeys):
+class Qwen3Config(UnbiasedKeys, HeadWidthKeys, HfReadable):
     """Qwen3 from 0.6B to 32B."""
 
     architectures: ClassVar[tuple[str, ...]] = ("Qwen3ForCausalLM",)
@@ -24,17 +24,8 @@ class Qwen3Config(UnbiasedKeys, HeadWidthKeys):
     rms_norm_eps: float = again(HeadWidthKeys, "rms_norm_eps", 1e-6)
 
     @classmethod
-    def from_hf(cls, data: dict[str, Any], where: str = "config.json") -> "Qwen3Config":
-        """Read a Hugging Face configuration.
-
-        Args:
-            data: content of config.json.
-            where: the file's name in messages.
-
-        Raises:
-            ConfigError: keys that are missing, not known, or ask for what this family can't do.
-        """
-        hf = HfConfig(data, where)
+    def read_hf(cls, hf: HfConfig) -> Self:
+        """Take the keys out of a config.json. See `HfReadable.read_hf`."""
         require_model_type(hf, cls.hf_model_types)
         hf.require("attention_bias", (False,), absent=False)
         # The width and the first layer of a window are there even where no layer has one.
@@ -42,8 +33,6 @@ class Qwen3Config(UnbiasedKeys, HeadWidthKeys):
         hf.ignore(("sliding_window", "max_window_layers"))
         config = cls(**read_decoder(hf), kv_channels=hf.optional_count("head_dim") or 128)
         require_full_attention(hf, config.num_layers)
-        hf.finish()
-        hf.check(config.problems())
         return config
 
     def to_hf(self) -> dict[str, Any]:
