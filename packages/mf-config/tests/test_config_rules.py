@@ -9,6 +9,7 @@ import pytest
 
 from mf_config.problems import Location, Problem, Severity
 from mf_config.rules import RULES, Checked
+from mf_config.schema import component
 from mf_config.sections.dataset import DatasetSection
 from mf_config.sections.parallel import StrategyFileSection
 from mf_config.sections.run import RunConfig
@@ -23,7 +24,9 @@ GROUPED = {"moe_config.topk_method": "group_limited_greedy", "moe_config.expert_
 FILLED = {"load_checkpoint": "here"}
 
 
-class KeyWordGenDataset(SimpleNamespace):
+@component("dataset", "KeyWordGenDataset")
+@dataclass(frozen=True)
+class Prompts:
     """Stands for the component of this name."""
 
 
@@ -35,7 +38,7 @@ def loaded_from(folder: str) -> DatasetSection:
     return DatasetSection(data_loader=SimpleNamespace(dataset_dir=folder))
 
 
-PROMPTS = {"train_dataset_task": KeyWordGenDataset(), "model.seq_length": 16}
+PROMPTS = {"train_dataset_task": Prompts(), "model.seq_length": 16}
 TRAINS = {
     "model.model_config": SimpleNamespace(),
     "trainer": SimpleNamespace(),
@@ -299,6 +302,14 @@ CASES = [
         {CP: 4},
         MP,
         "8 ranks can't divide num_heads 12",
+    ),
+    case(
+        "heads-divide-among-ranks",
+        {"model.num_heads": 12, MP: 5, CP: 5, "parallel_config.context_parallel_algo": "ulysses_cp"},
+        {},
+        SPREAD,
+        MP,
+        "25 ranks can't divide num_heads 12",
     ),
     case(
         "key-value-heads-divide",

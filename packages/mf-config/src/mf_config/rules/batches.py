@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from mf_config.components import type_name
 from mf_config.problems import Severity
 from mf_config.rules.rule import Checked, Finding, rule
 
@@ -85,7 +86,9 @@ def lengths_of_prompt_and_answer(checked: Checked) -> Iterator[Finding]:
     """Rows of KeyWordGenDataset hold a prompt, an answer and one more token: together seq_length."""
     config, seq_length = checked.config, checked.model("seq_length")
     task, rows = config.train_dataset_task, config.train_dataset
-    if not checked.trains or rows is None or type(task).__name__ != "KeyWordGenDataset" or seq_length is None:
+    if not checked.trains or rows is None or task is None or seq_length is None:
+        return
+    if type_name(task) != "KeyWordGenDataset":
         return
     if rows.max_source_length is None or rows.max_target_length is None:
         return

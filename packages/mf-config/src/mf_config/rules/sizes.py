@@ -19,9 +19,11 @@ def _ranks_of(checked: Checked, name: str) -> int:
 def heads_divide_among_ranks(checked: Checked) -> Iterator[Finding]:
     """num_heads is a multiple of model_parallel (times the ranks that exchange heads along sequences)."""
     heads, ranks = checked.model("num_heads"), _ranks_of(checked, "model_parallel")
-    degrees = checked.config.parallel_config
-    exchanging = {"ulysses_cp": degrees.context_parallel, "colossalai_cp": 1}
-    ranks *= exchanging.get(degrees.context_parallel_algo, degrees.ulysses_degree_in_cp) if ranks > 0 else 1
+    along_sequences = checked.config.parallel_config.context_parallel_algo
+    if along_sequences == "ulysses_cp":
+        ranks *= _ranks_of(checked, "context_parallel")
+    elif along_sequences != "colossalai_cp":
+        ranks *= _ranks_of(checked, "ulysses_degree_in_cp")
     if heads and heads % ranks:
         what = f"{ranks} ranks can't divide num_heads {heads}"
         yield Finding(f"{_DEGREES}.model_parallel", what, f"a divisor of {heads}")
