@@ -11,6 +11,7 @@ A benchmark makes two contenders, compares them, and reports:
     report(compare("saving 1 GB", ours, peer), json_path)
 """
 
+import argparse
 import json
 import operator
 import os
@@ -18,7 +19,8 @@ import platform
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,10 @@ ROUNDS = 10
 """At least; fewer say little on a machine that does other work too."""
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+PEER_PYTHON = "MF_PEER_PYTHON"
+"""The environment variable that names the Python which has the peers."""
 
 
 class BenchmarkError(Exception):
@@ -170,6 +176,34 @@ def as_table(title: str, summary: Mapping[str, Any]) -> str:
         f"{title} ({summary['rounds']} rounds in turn; median [quartiles]; {machine['cores']} x {machine['processor']})"
     )
     return "\n".join([head, *table]) + "\n\n"
+
+
+def checkpoint_options(description: str, peers: Sequence[str], megabytes: int) -> argparse.ArgumentParser:
+    """The options that all benchmarks of checkpoints have.
+
+    Args:
+        description: what is measured.
+        peers: what can be compared with.
+        megabytes: size of a checkpoint where none is asked for.
+    """
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peer", nargs="+", choices=peers, default=peers, help="what to compare with")
+    parser.add_argument(
+        "--peer-python",
+        default=os.environ.get(PEER_PYTHON, sys.executable),
+        help=f"the Python that has the peers installed; else that of the variable {PEER_PYTHON}, or this one",
+    )
+    parser.add_argument("--megabytes", type=int, default=megabytes, help="size of the checkpoint")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often each runs")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="on the disk to be measured")
+    parser.add_argument("--json", type=Path, help="add the results to this file, one JSON object a line")
+    return parser
+
+
+def reason_to_skip(python: str, library: str) -> str:
+    """Why a peer can't be measured; empty where it can."""
+    done = subprocess.run([python, "-c", f"import numpy, {library}"], capture_output=True, text=True, check=False)
+    return done.stderr.strip().rpartition("\n")[2] if done.returncode else ""
 
 
 def _run(contender: Contender) -> dict[str, Any]:
