@@ -100,6 +100,11 @@ def test_tags_are_reported_and_never_followed() -> None:
     ]
 
 
+def test_a_tag_says_more_than_quotation_marks() -> None:
+    root = read_text("a: !!str 5\nb: !!bool 'true'\nc: !!float 1e-5\nd: 'true'\n", "run.yaml").root
+    assert {name: node.quoted for name, node in root.entries.items()} == {"a": True, "b": False, "c": False, "d": True}
+
+
 def test_keys_are_text() -> None:
     assert messages("a: 1\n? [b]\n: 2\n") == ["run.yaml:2: a list or mapping is used as a key. Allowed: text."]
     assert content("1: a\n") == {"1": "a"}

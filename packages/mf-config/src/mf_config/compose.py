@@ -144,7 +144,7 @@ class _Composer:
                     [Problem(location, path, "an escape sequence stands for half a character", "the character")]
                 )
             self._end_with(event)
-            node = Scalar(event.value, bool(event.style), location)
+            node = Scalar(event.value, _is_quoted(event), location)
         return node
 
     def _compose_mapping(self, path: str, location: Location, depth: int) -> Mapping:
@@ -227,6 +227,13 @@ class _Composer:
     def _locate(self, event: _Event) -> Location:
         mark = event.start_mark
         return self._fixed or Location(self._name, mark.line + 1, mark.column + 1)
+
+
+def _is_quoted(event: _Event) -> bool:
+    """Whether a scalar is text on purpose: a tag (`!!str 5`, `!!bool "true"`) says more than quotation marks do."""
+    if event.tag in _SCALAR_TAGS:
+        return bool(event.tag == f"{_TAG}str")
+    return bool(event.style)
 
 
 def _is_merge_key(event: _Event) -> bool:

@@ -50,15 +50,7 @@ def can_be_written(declared: Declaration, value: Any) -> bool:
 
 def to_line(value: Any) -> str:
     """A scalar, or a list of scalars, as YAML on one line."""
-    text = _line(value, None)
-    # Only quotation marks of the double kind keep a text of several lines on one.
-    return text if "\n" not in text else _line(value, '"')
-
-
-def _line(value: Any, style: str | None) -> str:
-    text: str = yaml.dump(
-        value, Dumper=_Dumper, allow_unicode=True, width=math.inf, default_flow_style=True, default_style=style
-    )
+    text: str = yaml.dump(value, Dumper=_Dumper, allow_unicode=True, width=math.inf, default_flow_style=True)
     return text.removesuffix("\n").removesuffix("\n...")
 
 
@@ -68,7 +60,9 @@ class _Dumper(yaml.SafeDumper):
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     read_bare = parse_untyped(Scalar(text, False, Location("", 0))).value
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if read_bare == text else "'")
+    style = None if read_bare == text else "'"
+    # Only quotation marks of the double kind keep a text of several lines on one.
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"' if "\n" in text else style)
 
 
 _Dumper.add_representer(str, _represent_text)
