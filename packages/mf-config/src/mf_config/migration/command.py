@@ -9,10 +9,13 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mf_config.command_line import FAILURE, OK, Command
-from mf_config.migration.migrate import Migration, Note, migrate_text
 from mf_config.yaml_reader import read_file
+
+if TYPE_CHECKING:
+    from mf_config.migration.migrate import Migration, Note
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,6 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Migrate the file; returns 1 where something is left to do by hand, or with --check where anything is to do."""
+    # On demand: its many rules would slow down the start of every other subcommand.
+    from mf_config.migration.migrate import migrate_text
+
     config: Path = arguments.config
     read_file(config)  # refuses what is no run configuration with the messages that validate has
     content = config.read_bytes()
@@ -51,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     return FAILURE if found or migration.refused else OK
 
 
-def _report(config: Path, migration: Migration) -> list[str]:
+def _report(config: Path, migration: "Migration") -> list[str]:
     """The lines that tell what was done and what is left."""
     notes: Sequence[Note] = sorted((*migration.changes, *migration.refused), key=lambda note: note.location)
     done = len(migration.changes)
@@ -59,7 +65,7 @@ def _report(config: Path, migration: Migration) -> list[str]:
     return [*(str(note) for note in notes), counts if notes else f"{config}: nothing to migrate"]
 
 
-def _as_json(config: Path, migration: Migration) -> dict[str, object]:
+def _as_json(config: Path, migration: "Migration") -> dict[str, object]:
     return {
         "file": str(config),
         "changes": [note.as_json() for note in migration.changes],
