@@ -3,11 +3,17 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from mindspore import nn
 
-from mf_config import RunConfig, decode, load
+from mf_ckpt.formats.mindspore_ckpt import CkptWriter, to_strategy, write_strategy
+from mf_config import RunConfig, UserError, decode, load
+from mf_config.layout import Mesh, Shard, TensorLayout
+from mf_models.networks import parameters
 from mf_parallel.collectives import Communicator
 from mf_train.assemble import Job
+from mf_train.checkpoints import strategy_for
 from mf_train.processes import Processes
 
 pytestmark = pytest.mark.usefixtures("graph_mode")
@@ -36,3 +42,34 @@ def test_rate_may_grow_with_the_rows_of_a_step(run_file: Path):
     optimizer = replace(plain.config.optimizer, learning_rate=2e-3)
     constant = job_of(run_file, lr_scale=True, lr_scale_factor=256, lr_schedule=None, optimizer=optimizer)
     assert constant.learning_rate(7) == pytest.approx(2e-3 * 12 / 256)
+
+
+def cut_for_two_ranks(cell: nn.Cell, folder: Path, strategy: Path) -> None:
+    """Write the weights of a cell as a MindFormers run on two ranks saves them, one matrix of them cut."""
+    weights = {name: parameter.asnumpy() for name, parameter in parameters(cell).items()}
+    (cut,) = (name for name in weights if name.endswith("layers.0.attention.wq.weight"))
+    for rank in range(2):
+        with CkptWriter(folder / f"rank_{rank}/llama_rank_{rank}-1_5.ckpt") as writer:
+            for name, array in weights.items():
+                writer.add(name, np.split(array, 2)[rank] if name == cut else array)
+    layouts = {cut: TensorLayout(weights[cut].shape, (Shard(0, "tp"),))}
+    write_strategy(strategy, to_strategy(Mesh.of(tp=2), {0: layouts}))
+
+
+def test_folders_of_ranks_are_put_together_by_a_strategy_that_lies_elsewhere(run_file: Path, tmp_path: Path):
+    saved, strategy = job_of(run_file, seed=5), tmp_path / "elsewhere.ckpt"
+    cut_for_two_ranks(saved.model, tmp_path / "ranks", strategy)
+    with pytest.raises(UserError, match="there is no strategy file"):
+        job_of(run_file).load_weights(tmp_path / "ranks")
+    with pytest.raises(UserError, match="is cut for 2 ranks, and the run has 1. Allowed: auto_trans_ckpt: True, or"):
+        job_of(run_file, src_strategy_path_or_dir=str(strategy)).load_weights(tmp_path / "ranks")
+    job = job_of(run_file, src_strategy_path_or_dir=str(strategy), auto_trans_ckpt=True)
+    job.load_weights(tmp_path / "ranks")
+    found = {name: parameter.asnumpy() for name, parameter in parameters(job.model).items()}
+    assert all(np.array_equal(found[name], each.asnumpy()) for name, each in parameters(saved.model).items())
+
+
+def test_a_strategy_for_whole_weights_is_noted(run_file: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    config = job_of(run_file, src_strategy_path_or_dir="somewhere").config
+    assert strategy_for(tmp_path, config) is None
+    assert "src_strategy_path_or_dir: has no effect" in caplog.text

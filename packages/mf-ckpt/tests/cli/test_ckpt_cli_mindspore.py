@@ -156,17 +156,21 @@ def test_the_pieces_of_one_rank_are_not_taken_for_a_model(
     assert main(["inspect", str(rank / "llama_rank_1-1_5.ckpt")]) == 0
 
 
-def test_an_interrupted_conversion_leaves_the_file_that_was_there(
+def test_an_interrupted_conversion_leaves_the_file_that_was_there_and_goes_on(
     run: Path, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     assert main(["convert", str(run), str(tmp_path / "mf"), "--to", "mf", "--config", str(config)]) == 0
     there = tmp_path / "whole.ckpt"
     there.write_bytes(b"what was there")
 
-    def fail(self: CkptWriter, source: object, name: str) -> None:
+    def fail(file: Path, place: Path) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(CkptWriter, "add_from", fail)
-    assert main(["convert", str(tmp_path / "mf"), str(there), "--to", "mindspore"]) == 1
+    command = ["convert", str(tmp_path / "mf"), str(there), "--to", "mindspore"]
+    with monkeypatch.context() as patched:
+        patched.setattr("mf_ckpt.store.resumable_save.publish_file", fail)
+        assert main(command) == 1
     assert there.read_bytes() == b"what was there"
-    assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
+    assert main(command) == 0
+    assert mf_ckpt.verify(there) == []
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []

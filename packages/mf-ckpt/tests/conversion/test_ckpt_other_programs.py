@@ -121,6 +121,36 @@ def test_state_is_told_from_weights_and_counters(tmp_path: Path):
     assert (written.info(wq).dtype, written.info(f"adam_m.{wq}").dtype) == ("BF16", "F32")
 
 
+def test_a_file_that_was_interrupted_is_gone_on_with(tmp_path: Path):
+    source = open_checkpoint(LLAMA)
+    seen: list[float] = []
+
+    def stop(done: int, total: int) -> None:
+        if done > total / 2:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        write_mindspore(source, tmp_path / "llama.ckpt", source.config, None, stop)
+    assert not (tmp_path / "llama.ckpt").exists()
+    write_mindspore(source, tmp_path / "llama.ckpt", source.config, None, lambda done, total: seen.append(done / total))
+    assert seen[0] > 0.5
+    assert seen[-1] == 1
+    with CkptWriter(tmp_path / "in_one_go.ckpt") as writer:
+        for name in source:
+            writer.add(LLAMA_KEYS.forward(name), source[name])
+    assert (tmp_path / "llama.ckpt").read_bytes() == (tmp_path / "in_one_go.ckpt").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in_one_go.ckpt", "llama.ckpt"]
+
+
+def test_a_type_that_the_form_lacks_is_a_message(tmp_path: Path):
+    with Writer(tmp_path / "fp8") as writer:
+        writer.add("model.norm.weight", np.zeros(4, np.uint8), "F8_E4M3")
+    fp8 = open_checkpoint(tmp_path / "fp8")
+    with pytest.raises(UserError, match=r"'model.norm_out.weight': a \.ckpt file has no F8_E4M3. Allowed: "):
+        write_mindspore(fp8, tmp_path / "x.ckpt", {"model_type": "llama"}, None, no_progress)
+    assert [path.name for path in tmp_path.iterdir()] == ["fp8"]
+
+
 def test_experts_are_stacked_for_mindspore(tmp_path: Path):
     arrays = {
         f"model.layers.0.block_sparse_moe.experts.{expert}.{name}.weight": np.full((2, 3), 10 * expert + number)

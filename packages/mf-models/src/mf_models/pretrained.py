@@ -53,7 +53,7 @@ def read_config(path: str | Path) -> ModelConfig:
     return config_from_hf(reader.config, str(Path(path) / "config.json"))
 
 
-def open_weights(path: str | Path, config: ModelConfig) -> mf_ckpt.Source:
+def open_weights(path: str | Path, config: ModelConfig, strategy: str | Path | None = None) -> mf_ckpt.Source:
     """The weights of a checkpoint of any form, under Hugging Face names.
 
     Args:
@@ -61,6 +61,7 @@ def open_weights(path: str | Path, config: ModelConfig) -> mf_ckpt.Source:
             `.ckpt` files or folders of ranks with MindFormers' names, a GGUF file. The adapter of a folder that holds
             one beside the base is merged in.
         config: the family's configuration.
+        strategy: how MindSpore's folders of ranks were cut, as for `mf_ckpt.open`.
 
     Returns:
         The weights, read when they are asked for. Optimizer state and counters that lie among MindSpore's weights are
@@ -69,7 +70,7 @@ def open_weights(path: str | Path, config: ModelConfig) -> mf_ckpt.Source:
     Raises:
         UserError: there is no checkpoint, it is damaged, or the adapter doesn't fit the base.
     """
-    reader, _ = mf_ckpt.in_hf_form(mf_ckpt.open(path), config.to_hf())
+    reader, _ = mf_ckpt.in_hf_form(mf_ckpt.open(path, strategy), config.to_hf())
     if not lora.is_adapter(Path(path)):
         return reader
     ties = family_of(config).tied if config.tie_word_embeddings else {}

@@ -16,7 +16,7 @@ from mf_models.kernels import select_kernels
 from mf_models.networks import build, parameters
 from mf_models.pretrained import open_weights
 from mf_models.weights import assign, stored_layout
-from mf_train.checkpoints import Companions, RunCheckpoints, upload_url
+from mf_train.checkpoints import Companions, RunCheckpoints, strategy_for, upload_url
 from mf_train.data import RunData, demanded
 from mf_train.evaluation import EvaluationData, Evaluator
 from mf_train.output import OutputFolder
@@ -124,9 +124,9 @@ class Job:
             UserError: there is no complete checkpoint, it does not fit the model, or it is cut for another layout and
                 `auto_trans_ckpt` is off.
         """
-        mf_ckpt.check_layout(mf_ckpt.open(path), self._layout(), auto_trans=self.config.auto_trans_ckpt)
-        model_config = self.config.model.model_config
-        assign(model_config, self.model, open_weights(path, model_config), str(path))
+        model_config, strategy = self.config.model.model_config, strategy_for(path, self.config)
+        mf_ckpt.check_layout(mf_ckpt.open(path, strategy), self._layout(), auto_trans=self.config.auto_trans_ckpt)
+        assign(model_config, self.model, open_weights(path, model_config, strategy), str(path))
 
     @cached_property
     def checkpoints(self) -> RunCheckpoints:

@@ -12,7 +12,9 @@ from mindspore import Tensor, nn
 
 import mf_ckpt
 from mf_ckpt import remote
+from mf_ckpt.formats.mindspore_ckpt.rank_folders import is_rank_folder
 from mf_ckpt.sources.renamed import RenamedSource
+from mf_config import RunConfig
 from mf_config.problems import UserError
 from mf_models.weights import assign, in_cell_form, stored_shapes, to_checkpoint_names, to_stored_form
 from mf_train.output import OutputFolder
@@ -183,6 +185,22 @@ def find_checkpoint(load_checkpoint: str | None, resume_training: bool | str, ou
             "Allowed: False, or the folder of the run to go on with as output_dir or load_checkpoint."
         )
     return newest
+
+
+def strategy_for(path: Path, config: RunConfig) -> str | None:
+    """What says how a checkpoint is cut, where that lies apart from it.
+
+    Args:
+        path: the checkpoint.
+        config: the run configuration.
+    Returns:
+        `src_strategy_path_or_dir`; None where it isn't set, or where the checkpoint itself says how it is cut.
+    """
+    strategy = config.src_strategy_path_or_dir
+    if strategy is None or is_rank_folder(path):
+        return strategy
+    _log.warning("src_strategy_path_or_dir: has no effect, for %s has no folders rank_N", path)
+    return None
 
 
 def upload_url(remote_save_url: str | None) -> str | None:

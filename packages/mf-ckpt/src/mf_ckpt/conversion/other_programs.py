@@ -5,16 +5,19 @@ from pathlib import Path
 from mf_ckpt.disk.files import CheckpointError, JsonObject
 from mf_ckpt.dtypes import ELEMENT_TYPES
 from mf_ckpt.families import CheckpointFamily, family_of
-from mf_ckpt.formats.mindspore_ckpt.ckpt_writer import CkptWriter
+from mf_ckpt.formats.mindspore_ckpt.ckpt_writer import check_ckpt_place
 from mf_ckpt.keymap.keymap import KeyMap
 from mf_ckpt.keymap.mapped import MappedSource
 from mf_ckpt.keymap.optimizer_state import owner, translated
 from mf_ckpt.reading.reader import Reader
 from mf_ckpt.sources.cast import CastSource
+from mf_ckpt.sources.combined import CombinedSource
 from mf_ckpt.sources.renamed import RenamedSource
 from mf_ckpt.sources.source import Source
 from mf_ckpt.store.block_stream import Progress
-from mf_ckpt.store.staging import check_apart
+from mf_ckpt.store.ckpt_plan import PlannedCkpt
+from mf_ckpt.store.documents import describe_origin
+from mf_ckpt.store.resumable_save import store_file
 from mf_config.problems import UserError, name_values
 
 
@@ -55,9 +58,11 @@ def write_mindspore(
 ) -> None:
     """Write weights and optimizer state into one `.ckpt` file under the names of the MindSpore program.
 
+    After an interruption, the same call goes on where it ended.
+
     Args:
         reader: a checkpoint with Hugging Face names.
-        destination: the file.
+        destination: the file, whose name ends in `.ckpt`: MindSpore loads no other.
         config: the model's config.json.
         dtype: type of all float weights; as they are where None.
         progress: called with bytes done and bytes in all.
@@ -65,18 +70,14 @@ def write_mindspore(
     Raises:
         UserError: no family knows the model, or a tensor has no place in the file's format.
     """
+    check_ckpt_place(destination)
     keys = _keys(reader.path, _family(reader.path, config), "mindspore")
     weights: Source = MappedSource(reader.weights, keys)
     weights = weights if dtype is None else CastSource(weights, dtype)
-    sources = [weights, translated(reader.optimizer, reader.weights, keys)]
-    check_apart(reader.path, destination)
-    total, done = sum(source.info(name).nbytes for source in sources for name in source), 0
-    with CkptWriter(destination) as writer:
-        for source in sources:
-            for name in source:
-                writer.add_from(source, name)
-                done += source.info(name).nbytes
-                progress(done, total)
+    state = translated(reader.optimizer, reader.weights, keys)
+    tensors = CombinedSource.overlay(weights, state, str(reader.path))
+    origin = f"{describe_origin(reader.path)} {keys} {dtype}"
+    store_file(PlannedCkpt(destination.name, tensors), reader.path, destination, origin, progress=progress)
 
 
 def _family(path: Path, config: JsonObject | None) -> CheckpointFamily:

@@ -3,11 +3,13 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 import numpy as np
 
 from mf_ckpt.placement.layout import Layout
 from mf_ckpt.reading.reader import Reader
+from mf_ckpt.sources.sliced import SlicedSource
 from mf_ckpt.sources.source import Source
 from mf_config.layout import Mesh
 from mf_config.problems import UserError
@@ -95,6 +97,8 @@ def compare(
 def check_layout(reader: Reader, wanted: Layout, *, auto_trans: bool) -> None:
     """Make sure that a run can load a checkpoint as it is cut.
 
+    Of MindSpore's folders of ranks, whose tensors have other names than the run's, the number of ranks is compared.
+
     Args:
         reader: the checkpoint.
         wanted: how the run cuts its weights.
@@ -103,8 +107,11 @@ def check_layout(reader: Reader, wanted: Layout, *, auto_trans: bool) -> None:
     Raises:
         UserError: the checkpoint is cut in another way; the message says how they differ and which command helps.
     """
+    if auto_trans or not isinstance(reader.weights, SlicedSource):
+        return
     held = reader.layout
-    if auto_trans or not reader.is_sliced or held is None:
+    if held is None:
+        _check_ranks(reader.path, reader.weights.mesh.size, wanted.mesh)
         return
     difference = next(_differences(held, wanted), None)
     if difference is None:
@@ -115,6 +122,15 @@ def check_layout(reader: Reader, wanted: Layout, *, auto_trans: bool) -> None:
         f"Allowed: auto_trans_ckpt: True, or first:\n"
         f"mf-ckpt reshard {reader.path} {target} --mesh {mesh_option(wanted.mesh)}"
     )
+
+
+def _check_ranks(path: Path, held: int, wanted: Mesh) -> None:
+    if held != wanted.size:
+        raise UserError(
+            f"{path}: is cut for {held} ranks, and the run has {wanted.size}. "
+            "Allowed: auto_trans_ckpt: True, or first:\n"
+            f"mf-ckpt convert {path} {path.with_name(f'{path.name}-mf')} --to mf"
+        )
 
 
 def mesh_option(mesh: Mesh) -> str:

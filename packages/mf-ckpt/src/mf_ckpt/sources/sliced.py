@@ -37,6 +37,11 @@ class SlicedSource(TableSource[TensorLayout]):
         self._holders = {name: self._find_holders(name) for name in layouts}
         self._boxes: dict[str, list[tuple[int, Box]]] = {}
 
+    @property
+    def mesh(self) -> Mesh:
+        """The mesh of the ranks that hold the pieces."""
+        return self._mesh
+
     def info(self, name: str) -> TensorInfo:
         """Stored element type and shape of the whole tensor, padding left out."""
         layout = self._entry(name)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
@@ -35,8 +36,23 @@ class Block:
     fill: Callable[[Array], None]
 
 
+class PlannedFile(Protocol):
+    """A file of which every byte is known how to make, before any is made."""
+
+    @property
+    def name(self) -> str:
+        """Its name, without a folder."""
+
+    @property
+    def size(self) -> int:
+        """Its length in bytes."""
+
+    def blocks(self) -> Iterator[Block]:
+        """Everything that the file consists of, from its first byte to its last."""
+
+
 @dataclass(frozen=True, slots=True)
-class PlannedFile:
+class PlannedTensorFile:
     """One safetensors file.
 
     Attributes:
@@ -89,7 +105,7 @@ class Series:
     breaks: Container[str] = ()
     one_file_name: str | None = None
 
-    def plan(self) -> tuple[list[PlannedFile], dict[str, bytes]]:
+    def plan(self) -> tuple[list[PlannedTensorFile], dict[str, bytes]]:
         """The files, and the index that goes with them by its name."""
         groups = self._groups()
         count = len(groups)
@@ -118,13 +134,13 @@ class Series:
             header_bytes += len(render_entry(tensor, info, data_bytes))
         return groups
 
-    def _file(self, name: str, tensors: Mapping[str, TensorInfo]) -> PlannedFile:
+    def _file(self, name: str, tensors: Mapping[str, TensorInfo]) -> PlannedTensorFile:
         entries, data_bytes = [], 0
         for tensor, info in tensors.items():
             entries.append(render_entry(tensor, info, data_bytes))
             data_bytes += info.nbytes
         header = render_header(entries, self.metadata)
-        return PlannedFile(name, header, tensors, self.source, len(header) + data_bytes)
+        return PlannedTensorFile(name, header, tensors, self.source, len(header) + data_bytes)
 
 
 def _copy_bytes(content: bytes, out: Array) -> None:

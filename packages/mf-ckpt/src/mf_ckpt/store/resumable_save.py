@@ -1,4 +1,4 @@
-"""Writes a checkpoint whose tensors come from sources: resumably, verified, in one step into its place."""
+"""Writes what is made from sources, a checkpoint or a single file: resumably, verified, in one step into its place."""
 
 import os
 from collections.abc import Mapping
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mf_ckpt.store.block_stream import Progress, write_files
-from mf_ckpt.store.file_plan import Series
+from mf_ckpt.store.file_plan import PlannedFile, Series
 from mf_ckpt.store.fingerprints import Fingerprint, copy_new, write_new
 from mf_ckpt.store.manifest import MANIFEST, Manifest, write_manifest
 from mf_ckpt.store.partial_job import discard_jobs, partial_job
-from mf_ckpt.store.staging import check_apart, check_place, publish
+from mf_ckpt.store.staging import check_apart, check_place, publish, publish_file
 
 READING_THREADS = min(4, os.cpu_count() or 1)
 """Enough to keep a disk busy; more than there are processors only take them from the thread that writes."""
@@ -68,6 +68,36 @@ def store(
         job.finish()
         publish(job.folder, place)
     discard_jobs(place)
+
+
+def store_file(
+    file: PlannedFile,
+    source: Path,
+    destination: Path,
+    origin: str,
+    *,
+    progress: Progress | None = None,
+    workers: int = READING_THREADS,
+) -> None:
+    """Write a single file, or go on with the writing of it; it takes its place when it is complete.
+
+    Args:
+        file: what it consists of.
+        source: what it is made from.
+        destination: where it goes; what is there is replaced.
+        origin: everything that decides its bytes.
+        progress: called with bytes done and bytes in all.
+        workers: threads that read.
+
+    Raises:
+        UserError: the destination can't be written to, or a tensor can't be read.
+    """
+    check_apart(source, destination)
+    with partial_job(destination, origin) as job:
+        write_files([file], job, workers=workers, progress=progress or _ignore)
+        job.finish()
+        publish_file(job.folder / file.name, destination)
+    discard_jobs(destination)
 
 
 def _write_document(path: Path, document: bytes | Path) -> Fingerprint:

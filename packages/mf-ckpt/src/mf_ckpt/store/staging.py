@@ -98,6 +98,12 @@ def publish(folder: Path, place: Path) -> None:
         shutil.rmtree(former, ignore_errors=True)
 
 
+def publish_file(file: Path, place: Path) -> None:
+    """Rename a finished file, all of which is on the disk, to its place; a former file there is replaced."""
+    file.replace(place)
+    sync(place.parent)
+
+
 def discard(folder: Path) -> None:
     """Delete a folder so that a crash on the way leaves nothing that looks like a checkpoint."""
     hidden = _hidden_name(folder, "retired")

@@ -64,7 +64,11 @@ class RunConfig:
         False,
         modes=_TRAIN_EVAL,
     )
-    src_strategy_path_or_dir: str | None = key("Layout of load_checkpoint, a file or folder.", None, inert=_ANY_LAYOUT)
+    src_strategy_path_or_dir: str | None = key(
+        "MindSpore's strategy file, or a folder of them, that says how the rank_N folders of load_checkpoint are cut; "
+        "the folder strategy beside them where it is not set.",
+        None,
+    )
     dst_strategy_path_or_dir: str | None = key("Layout to convert to, a file or folder.", None, inert=_ANY_LAYOUT)
     load_ckpt_format: Literal["ckpt", "safetensors"] = key(
         "File format of load_checkpoint.", "ckpt", inert="the format is seen in the files"

@@ -1,7 +1,9 @@
 """Writes a MindSpore `.ckpt` file that MindSpore loads: tensor by tensor, beside its place, then renamed into it."""
 
 import zlib
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -26,10 +28,64 @@ from mf_ckpt.formats.mindspore_ckpt.ckpt_format import (
 )
 from mf_ckpt.sources.arrays import ArraySource
 from mf_ckpt.sources.blocks import BLOCK_BYTES, parts
-from mf_ckpt.sources.source import Source, extents, shifted, storage
-from mf_config.problems import name_values
+from mf_ckpt.sources.source import Slices, Source, extents, shifted, storage
+from mf_config.problems import UserError, name_values
 
 _TYPE_NAMES = {name: type_name for type_name, name in ELEMENT_NAMES.items()}
+
+Piece = tuple[int, Callable[[Array], None]]
+"""A stretch of a file: how many bytes, and what writes them into an array, uint8 of that length."""
+
+
+def tensor_pieces(source: Source, name: str) -> Iterator[Piece]:
+    """What a `.ckpt` file holds of one tensor, in order; no piece has more than `BLOCK_BYTES`.
+
+    Args:
+        source: where the tensor is read.
+        name: the tensor.
+
+    Raises:
+        UserError: the format doesn't have its element type.
+    """
+    info = source.info(name)
+    if info.dtype not in _TYPE_NAMES:
+        raise UserError(f"tensor {name!r}: a .ckpt file has no {info.dtype}. Allowed: {name_values(_TYPE_NAMES)}.")
+    kind = storage(info)
+    # An empty tensor is one value without content.
+    empty = tuple(slice(0, extent) for extent in info.shape), 0
+    for chunk, count in list(parts(info.shape, CHUNK_BYTES // kind.itemsize)) or [empty]:
+        head = _value_head(name, info.shape, _TYPE_NAMES[info.dtype], count * kind.itemsize)
+        yield len(head), partial(_copy, head)
+        origin = tuple(-along.start for along in chunk)
+        for block, values in parts(extents(chunk), BLOCK_BYTES // kind.itemsize):
+            yield values * kind.itemsize, partial(_read, source, name, shifted(block, origin), kind)
+
+
+def check_ckpt_place(path: Path) -> None:
+    """Make sure that a `.ckpt` file may be written to a path.
+
+    Raises:
+        CheckpointError: the name has another ending, with which MindSpore doesn't load it, or a folder is there.
+    """
+    if not path.name.endswith(".ckpt") or path.is_dir():
+        raise CheckpointError(path, "can't be written. Allowed: a file whose name ends in .ckpt.")
+
+
+def _value_head(name: str, dims: tuple[int, ...], type_name: str, length: int) -> bytes:
+    """Everything of a value but its content, which is `length` bytes and follows."""
+    head = b"".join(wire.number_field(DIMS, extent) for extent in dims)
+    head += wire.bytes_field(TENSOR_TYPE, type_name.encode()) + wire.bytes_head(CONTENT, length)
+    tag = wire.bytes_field(TAG, name.encode())
+    tensor = wire.bytes_head(TENSOR, len(head) + length) + head
+    return wire.bytes_head(VALUE, len(tag) + len(tensor) + length) + tag + tensor
+
+
+def _copy(content: bytes, out: Array) -> None:
+    out[...] = np.frombuffer(content, np.uint8)
+
+
+def _read(source: Source, name: str, slices: Slices, kind: np.dtype[np.generic], out: Array) -> None:
+    source.raw_into(name, slices, out.view(kind).reshape(extents(slices)))
 
 
 class CkptWriter:
@@ -57,8 +113,7 @@ class CkptWriter:
         self._crc: int | None = 0 if crc else None
         self._names: set[str] = set()
         self._cleanup = ExitStack()
-        if not self._path.name.endswith(".ckpt") or self._path.is_dir():
-            raise CheckpointError(self._path, "can't be written. Allowed: a file whose name ends in .ckpt.")
+        check_ckpt_place(self._path)
 
     def __enter__(self) -> "CkptWriter":
         """Start writing beside the target."""
@@ -96,19 +151,11 @@ class CkptWriter:
         Raises:
             ValueError: as for `add`.
         """
-        info = source.info(name)
-        self._check_type(name, info.dtype)
         self._check_new(name)
-        kind = storage(info)
-        # An empty tensor is one value without content.
-        empty = tuple(slice(0, extent) for extent in info.shape), 0
-        for chunk, count in list(parts(info.shape, CHUNK_BYTES // kind.itemsize)) or [empty]:
-            self._start_value(name, info.shape, _TYPE_NAMES[info.dtype], count * kind.itemsize)
-            origin = tuple(-along.start for along in chunk)
-            for block, _ in parts(extents(chunk), BLOCK_BYTES // kind.itemsize):
-                bits: Array = np.empty(extents(block), kind)
-                source.raw_into(name, shifted(block, origin), bits)
-                self._write(bits.reshape(-1).view(np.uint8).data)
+        for nbytes, fill in tensor_pieces(source, name):
+            content: Array = np.empty(nbytes, np.uint8)
+            fill(content)
+            self._write(content.data)
 
     def add_text(self, name: str, text: str) -> None:
         """Write an entry that is text.
@@ -124,8 +171,7 @@ class CkptWriter:
         if not text:
             raise ValueError(f"text {name!r} is empty, which MindSpore can't load")
         content = text.encode("utf-32-le")
-        self._start_value(name, (0,), TEXT_TYPE, len(content))
-        self._write(content)
+        self._write(_value_head(name, (0,), TEXT_TYPE, len(content)) + content)
 
     def _add_checksum(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -135,20 +181,8 @@ class CkptWriter:
 
     def _check_new(self, name: str) -> None:
         if not name or name in self._names:
-            raise ValueError(f"tensor name {name!r} was added before, or is empty")
+            raise ValueError(f"name {name!r} was added before, or is empty")
         self._names.add(name)
-
-    def _check_type(self, name: str, dtype: str) -> None:
-        if dtype not in _TYPE_NAMES:
-            raise ValueError(f"tensor {name!r}: a .ckpt file has no {dtype}. Allowed: {name_values(_TYPE_NAMES)}.")
-
-    def _start_value(self, name: str, dims: tuple[int, ...], type_name: str, length: int) -> None:
-        """Everything of a value but its content, which is `length` bytes and follows."""
-        head = b"".join(wire.number_field(DIMS, extent) for extent in dims)
-        head += wire.bytes_field(TENSOR_TYPE, type_name.encode()) + wire.bytes_head(CONTENT, length)
-        tag = wire.bytes_field(TAG, name.encode())
-        tensor = wire.bytes_head(TENSOR, len(head) + length) + head
-        self._write(wire.bytes_head(VALUE, len(tag) + len(tensor) + length) + tag + tensor)
 
     def _write(self, content: bytes | memoryview) -> None:
         self._file.write(content)
