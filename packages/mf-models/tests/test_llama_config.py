@@ -120,7 +120,7 @@ def test_both_spellings_give_the_same(hf: dict[str, Any]) -> None:
         ({"attention_bias": True}, "attention_bias: True is not supported. Allowed: False"),
         ({"mlp_bias": True}, "mlp_bias: True is not supported"),
         ({"hidden_act": "gelu"}, "hidden_act: 'gelu' is not supported. Allowed: silu"),
-        ({"head_dim": 16}, "head_dim: 16 is not supported. Allowed: None, 12"),
+        ({"head_dim": 15}, "kv_channels: 15 is odd, so it can't be rotated"),
         ({"hidden_size": "48"}, "hidden_size: '48' has the wrong type. Allowed: a positive integer"),
         ({"num_key_value_heads": 3}, "n_kv_heads: 3 does not divide num_heads 4"),
         ({"num_hidden_layers": 0}, "num_hidden_layers: 0 is out of range. Allowed: above 0"),
@@ -136,6 +136,12 @@ def test_both_spellings_give_the_same(hf: dict[str, Any]) -> None:
 def test_what_would_change_numbers_is_refused(hf: dict[str, Any], changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=f"my.json: {re.escape(message) if '.*' not in message else message}"):
         LlamaConfig.from_hf({**hf, **changes}, "my.json")
+
+
+def test_heads_may_be_wider_than_the_residual_stream_divides(hf: dict[str, Any]) -> None:
+    config = LlamaConfig.from_hf({**hf, "head_dim": 16}, "my.json")
+    assert (config.hidden_size, config.num_heads, config.head_dim) == (48, 4, 16)
+    assert config.to_hf()["head_dim"] == 16
 
 
 def test_all_mistakes_of_a_file_are_named_at_once(hf: dict[str, Any]) -> None:

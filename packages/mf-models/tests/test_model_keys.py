@@ -147,7 +147,7 @@ def test_quantisation_that_does_not_exist_is_named(old: str, new: str, mistake: 
 
 def test_keys_that_only_the_files_know_have_no_effect() -> None:
     declared = declarations(LlamaConfig)
-    assert all(declared[name].key.inert for name in ("kv_channels", "rotary_emb_base", "auto_map"))
+    assert all(declared[name].key.inert for name in ("rotary_emb_base", "auto_map"))
     assert all(declared[name].key.deprecated for name in ("use_past_shard", "compute_in_2d", "pretrain_seqlen"))
 
 

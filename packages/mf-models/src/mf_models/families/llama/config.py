@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from mf_config.schema import component
-from mf_models.config_keys.decoder import DecoderKeys
+from mf_models.config_keys.heads import HeadWidthKeys
 from mf_models.hf_config import HfConfig, HfReadable
 from mf_models.hf_decoder import decoder_to_hf, read_decoder
 from mf_models.model_config import NETWORK_NOT_BUILT
@@ -13,7 +13,7 @@ from mf_models.model_config import NETWORK_NOT_BUILT
 
 @component("model", "LlamaConfig")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LlamaConfig(DecoderKeys, HfReadable):
+class LlamaConfig(HeadWidthKeys, HfReadable):
     """Llama 2 and 3 and models of the same kind: Code Llama, Yi, Mixtral, DeepSeek-Coder, Qwen1.5, Qwen2, Baichuan2."""
 
     architectures: ClassVar[tuple[str, ...]] = (
@@ -36,9 +36,9 @@ class LlamaConfig(DecoderKeys, HfReadable):
             # The width and the first layer of a window are there even where no layer has one.
             hf.require("use_sliding_window", (False,), absent=False)
             hf.ignore(("sliding_window", "max_window_layers", "layer_types"))
-        config = cls(**read_decoder(hf), qkv_has_bias=model_type == "qwen2")
-        hf.require("head_dim", (None, config.head_dim), absent=None)
-        return config
+        return cls(
+            **read_decoder(hf), kv_channels=hf.optional_count("head_dim"), qkv_has_bias=model_type == "qwen2"
+        )
 
     def to_hf(self) -> dict[str, Any]:
         """The configuration as Hugging Face tools read it, with the key spellings that all versions know."""
