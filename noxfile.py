@@ -41,6 +41,9 @@ WITHOUT_MINDSPORE = ("mf-config", "mf-parallel", "mf-ckpt", "mf-data")
 PYTEST = ("-m", "pytest", "-m", "not slow", "--hypothesis-profile=ci")
 """Every run of the tests draws the same examples, and a busy machine fails none of them."""
 
+PEERS = ("torch>=2.6,<3", "transformers>=5,<6", "safetensors>=0.5", "tokenizers>=0.21", "llama-cpp-python>=0.3,<0.4")
+"""What the benchmarks compare with."""
+
 QUICKSTART = "examples/quickstart.yaml"
 PROMPT = "The import statement"
 
@@ -287,6 +290,14 @@ def coverage(session: nox.Session) -> None:
     run(session, programs, "coverage", "run", *PYTEST, *session.posargs)
     run(session, programs, "coverage", "combine")
     run(session, programs, "coverage", "report")
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Compare with other tools and write docs/benchmarks.md; arguments after `--` name benchmarks."""
+    peers = environment("peers", list(PEERS))
+    session.env["MF_PEER_PYTHON"] = str(peers / "python")
+    run(session, main_environment(), "python", "benchmarks/suite.py", *session.posargs)
 
 
 @nox.session

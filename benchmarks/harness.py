@@ -168,7 +168,7 @@ def as_table(title: str, summary: Mapping[str, Any]) -> str:
     names = [contender["name"] for contender in summary["contenders"]]
     lines = [["", *names, f"{names[0]} / {names[1]}"]]
     for measure, row in summary["measures"].items():
-        lines.append([measure, *(_cell(row[key]) for key in ("first", "second", "ratio_by_round"))])
+        lines.append([measure, *(cell(row[key]) for key in ("first", "second", "ratio_by_round"))])
     widths = [max(len(line[column]) for line in lines) for column in range(4)]
     table = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
     machine = summary["machine"]
@@ -176,6 +176,11 @@ def as_table(title: str, summary: Mapping[str, Any]) -> str:
         f"{title} ({summary['rounds']} rounds in turn; median [quartiles]; {machine['cores']} x {machine['processor']})"
     )
     return "\n".join([head, *table]) + "\n\n"
+
+
+def cell(spread: Mapping[str, float]) -> str:
+    """A spread for a person: `median [lower quartile, upper quartile]`."""
+    return f"{spread['median']:.3g} [{spread['lower']:.3g}, {spread['upper']:.3g}]"
 
 
 def checkpoint_options(description: str, peers: Sequence[str], megabytes: int) -> argparse.ArgumentParser:
@@ -219,10 +224,6 @@ def _run(contender: Contender) -> dict[str, Any]:
 def _spread(values: list[float]) -> dict[str, float]:
     lower, median, upper = statistics.quantiles(values, n=4, method="inclusive")
     return {"median": median, "lower": lower, "upper": upper, "least": min(values), "most": max(values)}
-
-
-def _cell(spread: Mapping[str, float]) -> str:
-    return f"{spread['median']:.3g} [{spread['lower']:.3g}, {spread['upper']:.3g}]"
 
 
 def _versions(runs: list[dict[str, Any]]) -> dict[str, Any]:

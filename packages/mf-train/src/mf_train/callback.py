@@ -84,6 +84,9 @@ class Callback:
     def on_train_begin(self) -> None:
         """Before the first step of this start."""
 
+    def on_step_begin(self, step: int) -> None:
+        """Before each step, whose number counts from 1."""
+
     def on_step_end(self, info: StepInfo) -> None:
         """After each step."""
 
@@ -115,6 +118,11 @@ class Callbacks(Callback):
         """Tell each of them."""
         for callback in self._callbacks:
             callback.on_train_begin()
+
+    def on_step_begin(self, step: int) -> None:
+        """Tell each of them."""
+        for callback in self._callbacks:
+            callback.on_step_begin(step)
 
     def on_step_end(self, info: StepInfo) -> None:
         """Tell each of them."""

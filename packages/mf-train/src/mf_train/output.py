@@ -33,6 +33,31 @@ class OutputFolder:
         return self.root / "config.resolved.yaml"
 
     @property
+    def samples(self) -> Path:
+        """One JSON object a row: some of those that the run reads."""
+        return self.root / "samples.jsonl"
+
+    @property
+    def environment(self) -> Path:
+        """What the run ran on, one JSON object."""
+        return self.root / "environment.json"
+
+    @property
+    def report(self) -> Path:
+        """The run on one page."""
+        return self.root / "report.html"
+
+    @property
+    def tensorboard(self) -> Path:
+        """Folder of TensorBoard's event files."""
+        return self.root / "tensorboard"
+
+    @property
+    def profile(self) -> Path:
+        """Folder of the profile of some steps."""
+        return self.root / "profile"
+
+    @property
     def checkpoints(self) -> Path:
         """Root of the checkpoints, `step-00000300` each."""
         return self.root / "checkpoint"

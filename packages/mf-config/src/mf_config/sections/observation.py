@@ -58,8 +58,12 @@ class MonitorSection:
 class TensorboardSection:
     """Event files for TensorBoard."""
 
-    tensorboard_dir: str = key("Folder of the event files.", "")
-    tensorboard_queue_size: int = key("Values that wait before they are written.", 10, minimum=1)
-    log_loss_scale_to_tensorboard: bool = key("Record the loss scale.", False)
-    log_timers_to_tensorboard: bool = key("Record times.", False)
-    log_expert_load_to_tensorboard: bool = key("Record the load of experts.", False)
+    tensorboard_dir: str = key("Folder of the event files; none are written where it is empty.", "")
+    tensorboard_queue_size: int = key(
+        "Values that wait before they are written.", 10, minimum=1, needs="tensorboard_dir"
+    )
+    log_loss_scale_to_tensorboard: bool = key("Record the loss scale.", False, needs="tensorboard_dir")
+    log_timers_to_tensorboard: bool = key("Record how long each step takes.", False, needs="tensorboard_dir")
+    log_expert_load_to_tensorboard: bool = key(
+        "Record the load of experts.", False, needs="tensorboard_dir", inert="the load of experts is not counted"
+    )

@@ -1,0 +1,70 @@
+"""The numbers of a run as event files for TensorBoard."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mf_config.problems import UserError
+from mf_train.callback import Callback, Evaluation, RunInfo, StepInfo
+
+_ALWAYS = ("loss", "lr", "grad_norm", "tokens_per_second")
+
+
+class TensorboardWriter(Callback):
+    """Writes scalars of steps under `train/` and those of evaluations under `eval/`.
+
+    A resumed run tells TensorBoard to forget the steps that it will do again.
+    """
+
+    def __init__(self, run: RunInfo, folder: Path, *, every: int = 1, queue_size: int = 10, also: tuple[str, ...] = ()):
+        """Makes nothing yet.
+
+        Args:
+            run: the run.
+            folder: where the event files go.
+            every: steps from one record to the next.
+            queue_size: values that wait before they are written.
+            also: attributes of `StepInfo` to write beside the usual ones.
+
+        Raises:
+            UserError: the package that writes the files is not installed.
+        """
+        self._run = run
+        self._folder = folder
+        self._every = every
+        self._names = (*_ALWAYS, *also)
+        self._queue_size = queue_size
+        self._new_writer = _writer_class()
+        self._writer: Any = None
+
+    def on_train_begin(self) -> None:
+        """Open a new event file beside those of earlier starts."""
+        self._writer = self._new_writer(
+            str(self._folder), purge_step=self._run.first_step + 1, max_queue=self._queue_size
+        )
+
+    def on_step_end(self, info: StepInfo) -> None:
+        """Write the numbers of the step, where its turn has come."""
+        if info.step % self._every == 0:
+            for name in self._names:
+                self._writer.add_scalar(f"train/{name}", getattr(info, name), info.step)
+
+    def on_evaluation(self, evaluation: Evaluation) -> None:
+        """Write the results of the evaluation."""
+        for name, value in evaluation.values.items():
+            self._writer.add_scalar(f"eval/{name}", value, evaluation.step)
+
+    def close(self) -> None:
+        """Write what still waits."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+def _writer_class() -> Callable[..., Any]:
+    # On demand: most runs write no event files, and the package is an extra.
+    try:
+        from tensorboardX import SummaryWriter
+    except ImportError:
+        raise UserError("event files for TensorBoard: need a package: pip install 'mf-train[tensorboard]'") from None
+    found: Callable[..., Any] = SummaryWriter
+    return found
