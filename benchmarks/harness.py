@@ -4,6 +4,9 @@ A program prints one JSON object as its last line:
 
     {"measures": {"save_s": 0.61, "load_s": 0.20}, "result": "whatever must agree", "versions": {"numpy": "2.4.6"}}
 
+One whose start is not to be measured, such as that of a compiled graph, may stay: with `stays=True` it prints such a
+line for each line that it reads, and ends at the end of its input.
+
 A benchmark makes two contenders, compares them, and reports:
 
     ours = Contender("mf", (sys.executable, "worker.py", "mf"))
@@ -20,10 +23,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 ROUNDS = 10
 """At least; fewer say little on a machine that does other work too."""
@@ -47,11 +52,13 @@ class Contender:
         name: what the table calls it.
         command: program and arguments.
         variables: environment variables on top of those of the benchmark.
+        stays: whether the program answers one round after the other, instead of running once for each.
     """
 
     name: str
     command: tuple[str, ...]
     variables: Mapping[str, str] = field(default_factory=dict)
+    stays: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,20 +112,22 @@ def compare(
         All runs.
 
     Raises:
-        BenchmarkError: a program failed, or a result differs from that of the first run.
+        BenchmarkError: a program failed, or the two results of a round differ.
     """
     runs: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
     before = os.getloadavg()[0]
-    expected = None
-    for number in range(rounds + 1):
-        sys.stderr.write(f"{title}: round {number} of {rounds}\n")
-        for contender, kept in zip((first, second), runs, strict=True):
-            run = _run(contender)
-            expected = run["result"] if expected is None else expected
-            if not same(expected, run["result"]):
-                raise BenchmarkError(f"{contender.name}: result {run['result']} differs from {expected}")
-            if number:
-                kept.append(run)
+    with ExitStack() as stack:
+        programs = [stack.enter_context(_program(contender)) for contender in (first, second)]
+        for number in range(rounds + 1):
+            sys.stderr.write(f"{title}: round {number} of {rounds}\n")
+            expected = None
+            for run_once, contender, kept in zip(programs, (first, second), runs, strict=True):
+                run = run_once()
+                expected = run["result"] if expected is None else expected
+                if not same(expected, run["result"]):
+                    raise BenchmarkError(f"{contender.name}: result {run['result']} differs from {expected}")
+                if number:
+                    kept.append(run)
     return Comparison(title, (first, second), runs, settings or {}, (before, os.getloadavg()[0]))
 
 
@@ -209,6 +218,37 @@ def reason_to_skip(python: str, library: str) -> str:
     """Why a peer can't be measured; empty where it can."""
     done = subprocess.run([python, "-c", f"import numpy, {library}"], capture_output=True, text=True, check=False)
     return done.stderr.strip().rpartition("\n")[2] if done.returncode else ""
+
+
+@contextmanager
+def _program(contender: Contender) -> Iterator[Callable[[], dict[str, Any]]]:
+    """What runs a contender for one round."""
+    if not contender.stays:
+        yield partial(_run, contender)
+        return
+    environment = {**os.environ, **contender.variables}
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            contender.command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
+        )
+        with process:
+            yield partial(_ask, contender, process, errors)
+            assert process.stdin is not None
+            process.stdin.close()
+
+
+def _ask(contender: Contender, process: subprocess.Popen[str], errors: IO[str]) -> dict[str, Any]:
+    """One round of a program that stays."""
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write("round\n")
+    process.stdin.flush()
+    for line in process.stdout:
+        # Other programs print messages of their own.
+        if line.startswith("{"):
+            answer: dict[str, Any] = json.loads(line)
+            return answer
+    errors.seek(0)
+    raise BenchmarkError(f"{contender.name}: ended, exit status {process.wait()}\n{errors.read()}")
 
 
 def _run(contender: Contender) -> dict[str, Any]:

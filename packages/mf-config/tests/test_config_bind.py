@@ -52,6 +52,17 @@ class Outer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sized:
+    size: str = key("Size.", "")
+    width: int = key("Width.", 1)
+    depth: int = key("Depth.", 2)
+
+    @classmethod
+    def implied(cls, written: dict[str, Any]) -> dict[str, Any]:
+        return {"width": 8, "depth": 4} if written.get("size") == "large" else {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Strict:
     path: str = key("Path.")
     inner: Inner = key("Inner.")
@@ -325,3 +336,8 @@ def test_the_binder_asks_where_a_key_belongs() -> None:
     assert asked == [("colour", "inner")]
     assert [problem.suggestion for problem in binding.problems] == ["outer.colour", "size"]
     assert {problem.severity for problem in binding.problems} == {Severity.ERROR}
+
+
+def test_what_is_not_written_may_follow_from_what_is():
+    assert bind("size: large\nwidth: 5\n", Sized) == (Sized(size="large", width=5, depth=4), [])
+    assert bind("size: small\nwidth: 5\n", Sized) == (Sized(size="small", width=5), [])

@@ -146,11 +146,14 @@ def test_warnings_and_notes_alone_do_not_stop_a_run(write: Write, toys: None, tr
 
 
 def test_what_blocks_a_run_leaves_the_file_valid(write: Write, toys: None, train_file: str) -> None:
-    document = load(write(train_file), ["context.device_target=Ascend"])
-    assert decode(document).context.device_target == "Ascend"
-    with pytest.raises(ConfigError, match=r"device_target: blocks the run: Ascend is valid, but can't be run yet"):
+    document = load(write(train_file), ["use_parallel=True", "parallel.pipeline_config.pipeline_scheduler=seqpipe"])
+    assert decode(document).parallel.pipeline_config.pipeline_scheduler == "seqpipe"
+    with pytest.raises(
+        ConfigError, match=r"pipeline_scheduler: blocks the run: seqpipe is valid, but can't be run yet"
+    ):
         decode(document, to_run=True)
-    assert decode(load(write(train_file)), to_run=True).context.device_target == "CPU"
+    runs = load(write(train_file), ["use_parallel=True", "parallel.pipeline_config.pipeline_scheduler=gpipe"])
+    assert decode(runs, to_run=True).parallel.pipeline_config.pipeline_scheduler == "gpipe"
 
 
 def test_components_of_no_installed_package_are_left_out_with_a_warning(

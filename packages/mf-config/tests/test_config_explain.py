@@ -38,7 +38,7 @@ def test_defaults_in_words(toys: None) -> None:
 
 
 def test_a_key_without_effect_says_why(toys: None) -> None:
-    assert "  has no effect: " in explain("train_dataset.prefetch_size")
+    assert "  has no effect: " in explain("train_dataset.numa_enable")
 
 
 def test_a_last_part_finds_every_section(toys: None) -> None:

@@ -11,6 +11,7 @@ from mf_config.problems import Location, Problem, Severity
 from mf_config.rules import RULES, Checked
 from mf_config.schema import component
 from mf_config.sections.dataset import DatasetSection
+from mf_config.sections.moe import MoeSection
 from mf_config.sections.parallel import StrategyFileSection
 from mf_config.sections.run import RunConfig
 from mf_config.sections.runner import LossScaleSection
@@ -28,6 +29,25 @@ FILLED = {"load_checkpoint": "here"}
 @dataclass(frozen=True)
 class Prompts:
     """Stands for the component of this name."""
+
+
+@component("model", "DenseConfig")
+@dataclass(frozen=True)
+class Dense:
+    """Stands for a family without experts."""
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """Stands for a family with experts that finds some problems."""
+
+    found: tuple[tuple[str, str, str], ...]
+
+    def with_experts(self, section: MoeSection) -> "Sparse":
+        return self
+
+    def problems(self) -> tuple[tuple[str, str, str], ...]:
+        return self.found
 
 
 def rows(**keys: Any) -> DatasetSection:
@@ -240,6 +260,14 @@ CASES = [
         "2 stages can't be used in run_mode predict",
     ),
     case(
+        "further-tokens-in-a-divided-network",
+        {**SPREAD, "model.model_config": SimpleNamespace(mtp_depth=2), "run_mode": "train", MICRO: 2},
+        {PP: 1},
+        {PP: 2},
+        "model.model_config.mtp_depth",
+        "2, but further tokens can't be predicted by parts of a network or of a sequence yet",
+    ),
+    case(
         "whole-batch-in-data-parallel",
         {**SPREAD, "parallel.parallel_mode": "data_parallel"},
         {"parallel.full_batch": False},
@@ -399,6 +427,38 @@ CASES = [
         {"moe_config.aux_loss_factors": (0.1,)},
         "moe_config.aux_loss_factors",
         "1 factors for 2 aux_loss_types",
+    ),
+    case(
+        "experts-of-the-family",
+        {"model.model_config": Dense()},
+        {"moe_config.expert_num": 1},
+        {"moe_config.expert_num": 8},
+        "moe_config.expert_num",
+        "8, but DenseConfig has no experts",
+    ),
+    case(
+        "experts-of-the-family",
+        {"moe_config.expert_num": 8},
+        {"model.model_config": Sparse((("num_layers", "", ""),))},
+        {"model.model_config": Sparse((("moe_config.n_group", "3 can't be", "2"),))},
+        "moe_config.n_group",
+        "3 can't be",
+    ),
+    case(
+        "experts-in-a-divided-network",
+        {**SPREAD, "moe_config.expert_num": 8, PP: 2, "run_mode": "train"},
+        {"moe_config.aux_loss_factor": 0.0},
+        {"moe_config.aux_loss_factor": 0.1},
+        PP,
+        "2 stages can't add up the losses of experts yet",
+    ),
+    case(
+        "experts-in-a-divided-network",
+        {**SPREAD, "moe_config.expert_num": 8, MP: 2},
+        {"parallel_config.use_seq_parallel": False},
+        {"parallel_config.use_seq_parallel": True},
+        "parallel_config.use_seq_parallel",
+        "experts can't take parts of sequences yet",
     ),
     case(
         "precision-of-the-device",

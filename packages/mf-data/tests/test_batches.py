@@ -69,6 +69,17 @@ def test_each_step_reads_its_part_of_its_epochs_order():
         assert batches.row_indices(step).tolist() == Permutation(10, 5, step // 2)(np.arange(10))[part].tolist()
 
 
+def test_repeated_rows_are_passes_of_one_epoch_each_in_its_own_order():
+    rows = batches_of(10, 4)._rows
+    once = Batches(rows, global_batch_size=4, seed=5, shuffle=True)
+    thrice = Batches(rows, global_batch_size=4, seed=5, shuffle=True, repeat=3)
+    assert (once.steps_per_epoch, thrice.steps_per_epoch) == (2, 6)
+    assert [thrice.epoch_of(step) for step in (0, 5, 6)] == [0, 0, 1]
+    for step in range(14):
+        assert thrice.row_indices(step).tolist() == once.row_indices(step).tolist()
+        assert thrice.step_of(thrice.state(step)) == step
+
+
 def test_without_shuffle_rows_come_as_they_are():
     batches = batches_of(10, 4, shuffle=False)
     assert [tokens(batches, step) for step in range(3)] == [[10, 11, 12, 13], [14, 15, 16, 17], [10, 11, 12, 13]]

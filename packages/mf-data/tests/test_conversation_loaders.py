@@ -84,8 +84,7 @@ def test_sft_picks_the_handler_by_the_name_of_the_data_set(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("dataset_name: alpca", "dataset_name: no conversations are made of alpca; did you mean alpaca"),
-        ("dataset_name: cola", "dataset_name: no conversations are made of cola"),
+        ("dataset_name: alpca", "dataset_name: alpca is not known; did you mean alpaca"),
         (
             "dataset_name: multi-round-chat, map_function_kwargs: {data_fields: x}",
             "map_function_kwargs: data_fields is unknown. Allowed: data_field, from_keyword",

@@ -48,7 +48,7 @@ SECTIONS = {
 
 READY = {
     *("MindDataset", "ADGenDataLoader", "ToolAlpacaDataLoader", "CommonDataLoader", "SFTDataLoader"),
-    *("IndexedDataLoader", "MultiSourceDataLoader"),
+    *("IndexedDataLoader", "MultiSourceDataLoader", "TFRecordDataset", "TrainingDataLoader"),
 }
 """Loaders that read something; the others are only checked."""
 

@@ -93,6 +93,19 @@ def test_rows_are_cut_and_padded(tmp_path):
         open_dataset(loader, MultiTurnDataset(), Letters(), 20, settings=RowSettings(max_seq_length=30))
 
 
+def test_conversations_share_a_row_where_that_is_asked_for(tmp_path):
+    records = [{"conversations": [say("user", "a"), say("assistant", "b" * n)]} for n in (2, 3)]
+    (tmp_path / "a.json").write_text(json.dumps(records))
+    loader = ToolAlpacaDataLoader(dataset_dir=str(tmp_path / "a.json"))
+    rows = open_dataset(loader, MultiTurnDataset(packing="first_fit"), Letters(), 24)
+    columns = rows[np.arange(1)]
+    assert len(rows) == 1
+    assert Letters().text(columns["input_ids"][0].tolist()) == (
+        "[gMASK]sop<|user|>\na<|assistant|>\nbb</s>[gMASK]sop<|user|>\na<|assistant|>\nbbb</s>"
+    )
+    assert columns["position_ids"][0].tolist() == [*range(10), *range(11), *range(4)]
+
+
 def test_a_tokenizer_without_the_tokens_is_refused(bpe_chat):
     with pytest.raises(UserError, match=r"the tokenizer has no token \[gMASK\]"):
         encode_turns(exchange("a", "b"), bpe_chat)

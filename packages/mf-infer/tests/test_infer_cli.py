@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from mf_infer.cli import main
+from mf_infer.llm import LoadOptions
 
 DATA = Path(__file__).parent / "data"
 CHAT = str(DATA / "tiny_chat")
@@ -16,7 +17,12 @@ GREEDY = ["--temperature", "0", "--max-tokens", "32"]
 @pytest.fixture(autouse=True)
 def shared_model(monkeypatch, chat):
     """Loading a model again would compile its graphs again."""
-    monkeypatch.setattr("mf_infer.cli.generate.LLM", lambda path: chat if path == CHAT else pytest.fail(path))
+
+    def opened(path, config, tokenizer, options):
+        assert (path, config, tokenizer, options) == (CHAT, None, None, LoadOptions())
+        return chat
+
+    monkeypatch.setattr("mf_infer.cli.settings.LLM", opened)
 
 
 def test_one_prompt_prints_the_text_alone(capsys):
@@ -62,12 +68,88 @@ def test_a_seed_repeats_and_stop_ends(capsys):
     [
         (["--temperature", "-1"], "temperature: -1.0 can't be used. Allowed: from 0.\n"),
         (["--top-k", "2.5"], "argument --top-k: invalid int value: '2.5' (see mf-infer generate --help)\n"),
+        (["--min-p", "2"], "min_p: 2.0 can't be used. Allowed: 0 to 1.\n"),
         (["--max-tok", "3"], "unknown arguments: --max-tok 3 (see mf-infer generate --help)\n"),
     ],
 )
 def test_wrong_use_ends_with_status_2_and_one_message(capsys, options, message):
     assert main(["generate", CHAT, "--prompt", "x", *options]) == 2
     assert capsys.readouterr() == ("", message)
+
+
+def test_several_answers_and_log_probabilities_are_in_the_json(capsys):
+    words = ["--prompt", "The cat", "--max-tokens", "3", "--temperature", "1", "--n", "2", "--seed", "1"]
+    assert main(["generate", CHAT, *words, "--logprobs", "0", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["answers"]) == 2
+    assert found["answers"][0]["token_ids"] == found["token_ids"]
+    assert len(found["logprobs"]) == 3
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--prompt", "x", "--input", "a.jsonl", "--output", "b.jsonl"],
+        ["--input", "a.jsonl"],
+        ["--prompt", "x", "--output", "b.jsonl"],
+    ],
+)
+def test_prompts_come_from_one_place(capsys, words):
+    assert main(["generate", CHAT, *words]) == 2
+    message = "prompts are missing, or given twice. Allowed: --prompt, or --input with --output.\n"
+    assert capsys.readouterr().err == message
+
+
+def test_a_file_of_prompts_is_answered_and_a_second_start_completes_it(capsys, tmp_path):
+    jobs, output = tmp_path / "jobs.jsonl", tmp_path / "out" / "answers.jsonl"
+    lines = [
+        {"id": "a", "prompt": RECORDS[0]["prompt"]},
+        {"prompt_token_ids": RECORDS[1]["prompt_ids"], "max_tokens": 4},
+        {"prompt": "x", "temperature": -1},
+        {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 2},
+    ]
+    jobs.write_text("\n\n".join(json.dumps(line) for line in lines))
+    words = ["generate", CHAT, "--input", str(jobs), "--output", str(output), *GREEDY]
+    assert main(words) == 1
+    first = {entry["line"]: entry for entry in map(json.loads, output.read_text().splitlines())}
+    assert sorted(first) == [1, 3, 5, 7]
+    assert (first[1]["id"], first[1]["text"]) == ("a", RECORDS[0]["text"])
+    assert first[3]["token_ids"] == RECORDS[1]["ids"][:4]
+    assert first[5] == {"line": 5, "error": "temperature: -1 can't be used. Allowed: from 0."}
+    assert len(first[7]["token_ids"]) == 2
+    assert "4/4 answers" in capsys.readouterr().err
+    # A start that was cut off while it wrote: the last line is broken, one is missing.
+    kept = [line for line in output.read_text().splitlines() if json.loads(line)["line"] in (3, 5)]
+    output.write_text("\n".join(kept) + '\n{"line": 1, "te')
+    assert main(words) == 0
+    second = [json.loads(line) for line in output.read_text().splitlines()]
+    assert [entry["line"] for entry in second[:2]] == [json.loads(line)["line"] for line in kept]
+    assert sorted(entry["line"] for entry in second) == [1, 3, 5, 7]
+    assert next(entry for entry in second if entry["line"] == 1)["text"] == RECORDS[0]["text"]
+    assert "4 prompts, 2 answered already" in capsys.readouterr().err
+    content = output.read_bytes()
+    assert main(words) == 0
+    assert output.read_bytes() == content
+
+
+def test_every_line_without_a_prompt_is_named(capsys, tmp_path):
+    jobs = tmp_path / "jobs.jsonl"
+    jobs.write_text('{"prompt": "a"}\n{"text": "b"}\n[1]\n{"prompt": "a", "messages": []}\n')
+    assert main(["generate", CHAT, "--input", str(jobs), "--output", str(tmp_path / "out.jsonl")]) == 2
+    errors = capsys.readouterr().err.splitlines()
+    assert [line.split(":")[1] for line in errors[:3]] == ["2", "3", "4"]
+    assert errors[3] == f"3 errors in {jobs}"
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_a_file_of_something_else_is_not_added_to(capsys, tmp_path):
+    jobs, output = tmp_path / "jobs.jsonl", tmp_path / "out.jsonl"
+    jobs.write_text('{"prompt": "a"}\n')
+    output.write_text('{"prompt": "a"}\n')
+    assert main(["generate", CHAT, "--input", str(jobs), "--output", str(output)]) == 2
+    assert "is no output of this command" in capsys.readouterr().err
+    assert output.read_text() == '{"prompt": "a"}\n'
 
 
 def run_python(code, folder):

@@ -1,3 +1,4 @@
+import ast
 import json
 from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
@@ -12,7 +13,7 @@ from mf_config.sections.model import ArchSection, ModelSection
 from mf_config.sections.run import RunConfig
 from mf_data.processors.plain import BaseProcessor
 from mf_data.tokenizers.loading import load_tokenizer
-from mf_infer.run_mode import predict
+from mf_infer.run_mode import predict, read_prompts
 from mf_infer.sampling_params import SamplingParams
 from mf_models.families.llama import LlamaConfig
 
@@ -55,6 +56,11 @@ def predictions(folder):
     return [json.loads(line) for line in (folder / "predictions.jsonl").read_text().splitlines()]
 
 
+def result(file):
+    """MindFormers' form is that of a Python list."""
+    return ast.literal_eval(file.read_text())
+
+
 def test_it_answers_the_prompts_and_writes_them_down(tmp_path, capsys):
     longest = max(len(record["prompt_ids"]) for record in RECORDS[:2])
     network = replace(NETWORK, do_sample=False, max_decode_length=longest + 27)
@@ -72,6 +78,10 @@ def test_it_answers_the_prompts_and_writes_them_down(tmp_path, capsys):
     assert capsys.readouterr().out == (
         f"[1] {RECORDS[0]['prompt']}\n{RECORDS[0]['text']}\n[2] {RECORDS[1]['prompt']}\n{second['text']}\n"
     )
+    assert result(tmp_path / "out" / "text_generation_result.txt") == [
+        {"text_generation_text": [RECORDS[0]["prompt"] + RECORDS[0]["text"]]},
+        {"text_generation_text": [RECORDS[1]["prompt"] + second["text"]]},
+    ]
 
 
 def test_without_load_checkpoint_the_newest_of_output_dir_answers_as_the_run_file_says(tmp_path, chat, capsys):
@@ -80,11 +90,28 @@ def test_without_load_checkpoint_the_newest_of_output_dir_answers_as_the_run_fil
             writer.add(name, array)
     network = replace(NETWORK, do_sample=True, temperature=0.9, top_k=40, top_p=0.99, max_decode_length=14)
     processor = BaseProcessor(tokenizer=TokenizerSection())
-    config = run_config(tmp_path, network, input_data="The cat", seed=3, processor=processor)
+    config = run_config(tmp_path, network, input_data="The cat", seed=3, processor=processor, save_file="mine.txt")
     assert predict(config, Options(json=True)) == 0
     assert capsys.readouterr().out == (tmp_path / "predictions.jsonl").read_text()
     params = SamplingParams(temperature=0.9, top_k=40, top_p=0.99, seed=3, max_tokens=9)
+    text = predictions(tmp_path)[0]["text"]
+    assert result(tmp_path / "mine.txt") == [{"text_generation_text": ["The cat" + text]}]
+    assert not (tmp_path / "text_generation_result.txt").exists()
     assert predictions(tmp_path)[0]["token_ids"] == chat.generate("The cat", params)[0].outputs[0].token_ids
+
+
+def test_the_lines_of_a_file_are_prompts_and_a_written_line_end_is_one(tmp_path):
+    file = tmp_path / "prompts.txt"
+    file.write_text("one\\nmore\n\ntwo\n", encoding="utf-8")
+    assert list(read_prompts([str(file), "three\\nlines", "x" * 5000])) == [
+        "one\nmore",
+        "two",
+        "three\nlines",
+        "x" * 5000,
+    ]
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UserError, match=r"input_data: .*prompts\.txt: can't be read"):
+        list(read_prompts([str(file)]))
 
 
 def test_a_run_without_prompts_is_refused(tmp_path):

@@ -1,6 +1,8 @@
 """Golden numbers come from Hugging Face transformers: see `data/*/golden.json`."""
 
 import json
+import random
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
@@ -11,7 +13,9 @@ import pytest
 import mf_models
 from mf_config.problems import UserError
 from mf_config.sections.context import ContextSection
-from mf_infer.llm import LLM
+from mf_infer.engine import Engine
+from mf_infer.llm import LLM, LoadOptions
+from mf_infer.logprobs import chat_logprobs
 from mf_infer.sampling_params import SamplingParams
 
 DATA = Path(__file__).parent / "data"
@@ -215,6 +219,152 @@ def test_a_device_that_is_not_there_is_refused():
         LLM(DATA / "llama_gqa", context=ContextSection(device_target="Ascend"))
 
 
-def test_a_batch_size_below_one_is_refused():
-    with pytest.raises(UserError, match=r"max_batch_size: 0 can't be used\. Allowed: from 1\."):
-        LLM(DATA / "llama_gqa", max_batch_size=0)
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"max_batch_size": 0}, "max_batch_size: 0 can't be used. Allowed: from 1."),
+        ({"num_blocks": 1.5}, "num_blocks: 1.5 can't be used. Allowed: from 1."),
+        ({"weight_type": "int4"}, "weight_type: 'int4' can't be used. Allowed: float32, int8."),
+    ],
+)
+def test_options_that_can_not_be_used_are_named(option, message):
+    with pytest.raises(UserError) as caught:
+        LoadOptions(**option)
+    assert str(caught.value) == message
+
+
+def test_log_probabilities_equal_the_golden_ones(chat):
+    params = SamplingParams(temperature=0, max_tokens=32, logprobs=5)
+    for record, output in zip(RECORDS, chat.generate([record["prompt"] for record in RECORDS], params), strict=True):
+        answer = output.outputs[0]
+        assert answer.token_ids == record["ids"]
+        np.testing.assert_allclose([entry.logprob for entry in answer.logprobs], record["logprobs"], atol=1e-3)
+        best = answer.logprobs[0].top
+        assert [token_id for token_id, _ in best] == [token_id for token_id, _ in record["top5_first"]]
+        np.testing.assert_allclose([p for _, p in best], [p for _, p in record["top5_first"]], atol=1e-3)
+        shown = chat_logprobs(answer.logprobs, chat.tokenizer)["content"]
+        joined = b"".join(bytes(entry["bytes"]) for entry in shown if entry["token"] != "</s>")
+        assert joined.decode("utf-8", "replace").startswith(answer.text.rstrip("\ufffd"))
+
+
+def test_log_probabilities_of_a_prompt_are_those_of_the_whole_forward_pass(chat):
+    golden = np.load(DATA / "tiny_chat" / "golden.npz")
+    ids = golden["input_ids"][0].tolist()
+    output = chat.generate(tokens(ids), SamplingParams(max_tokens=0, prompt_logprobs=1))[0]
+    logits = golden["logits"][0].astype(np.float64)
+    expected = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    assert output.prompt_logprobs[0] is None
+    found = [record.logprob for record in output.prompt_logprobs[1:]]
+    np.testing.assert_allclose(found, [expected[place, token] for place, token in enumerate(ids[1:])], atol=1e-3)
+    assert [record.top[0][0] for record in output.prompt_logprobs[1:]] == expected[:-1].argmax(-1).tolist()
+    assert output.outputs[0].token_ids == []
+
+
+def test_no_token_depends_on_the_requests_that_come_and_go_beside_it(llama):
+    """Requests of several kinds arrive at random while others are computed; each gets what it gets alone."""
+    chance = random.Random(5)
+    beginning = GOLDEN["prompts"][1]
+    asked = []
+    for number in range(12):
+        prompt = beginning + [chance.randrange(3, 160) for _ in range(chance.randrange(1, 30))]
+        kind = {"seed": number} if number % 4 == 3 else {"temperature": 0}
+        asked.append((tokens(prompt), SamplingParams(max_tokens=chance.randrange(4, 40), **kind)))
+    alone = [answers(llama.generate(prompt, params))[0] for prompt, params in asked]
+    requests = [llama.request(prompt, params) for prompt, params in asked]
+    waiting = list(requests)
+    while waiting or llama.engine.has_work:
+        if waiting and chance.random() < 0.4:
+            llama.engine.add_request(waiting.pop())
+        llama.engine.step()
+    assert [request.output(None).outputs[0].token_ids for request in requests] == alone
+    assert llama.engine.load.used_blocks == 0
+
+
+def test_a_cache_that_is_too_small_for_all_gives_the_same_tokens(llama):
+    prompts = [tokens(ids) for ids in (*GOLDEN["prompts"], [3])]
+    expected = answers(llama.generate(prompts, GREEDY))
+    runner = llama.engine._runner
+    # The same graphs, but an engine that may use only five of the blocks.
+    small = SmallerCache(runner, 6)
+    engine = Engine(small, 4)
+    requests = [llama.request(prompt, GREEDY) for prompt in prompts]
+    for request in requests:
+        engine.add_request(request)
+    while engine.has_work:
+        engine.step()
+    assert [request.output(None).outputs[0].token_ids for request in requests] == expected
+    assert engine.load.preemptions > 0
+
+
+class SmallerCache:
+    """A runner of which fewer blocks are told."""
+
+    def __init__(self, runner, blocks):
+        self.blocks, self.block_size, self.whole_prompts = blocks, runner.block_size, runner.whole_prompts
+        self.prefill, self.score, self.decode, self.copy = runner.prefill, runner.score, runner.decode, runner.copy
+
+
+def test_several_answers_and_beams(llama, golden_prompts):
+    prompt = golden_prompts[0]
+    several = llama.generate(prompt, SamplingParams(n=3, seed=7, max_tokens=16))[0].outputs
+    assert len({tuple(answer.token_ids) for answer in several}) == 3
+    assert several[0].token_ids == answers(llama.generate(prompt, SamplingParams(seed=7, max_tokens=16)))[0]
+    greedy, beam = (
+        llama.generate(prompt, SamplingParams(temperature=0, max_tokens=12, **settings))[0].outputs[0].token_ids
+        for settings in ({}, {"num_beams": 4})
+    )
+
+    def score(ids):
+        asked = SamplingParams(max_tokens=0, prompt_logprobs=0)
+        records = llama.generate(tokens(prompt["prompt_token_ids"] + ids), asked)[0].prompt_logprobs
+        return sum(record.logprob for record in records[-len(ids) :])
+
+    assert score(beam) >= score(greedy)
+    best = llama.generate(prompt, SamplingParams(num_beams=4, n=4, max_tokens=12))[0].outputs
+    assert best[0].score == pytest.approx(score(best[0].token_ids) / 12, abs=1e-4)
+    assert best[0].token_ids == beam
+    assert [answer.score for answer in best] == sorted((answer.score for answer in best), reverse=True)
+
+
+def test_bad_words_and_bias(chat):
+    prompt = RECORDS[1]["prompt"]
+    params = SamplingParams(temperature=0, max_tokens=20)
+    plain = chat.generate(prompt, params)[0].outputs[0]
+    word = plain.text[1:4]
+    without = chat.generate(prompt, replace(params, bad_words=[word]))[0].outputs[0]
+    assert word not in without.text
+    biased = chat.generate(prompt, replace(params, logit_bias={plain.token_ids[0]: -100}))[0].outputs[0]
+    assert biased.token_ids[0] != plain.token_ids[0]
+
+
+@pytest.mark.parametrize("name", ["mistral_swa", pytest.param("gpt2", marks=pytest.mark.slow)])
+def test_prompts_alone_together_and_in_any_order(name):
+    case = json.loads((DATA / "c41-expected.json").read_text())[name]
+    llm = LLM(DATA / name, options=LoadOptions(max_batch_size=4))
+    prompts, params = [tokens(ids) for ids in case["prompts"]], SamplingParams(temperature=0, max_tokens=10)
+    assert answers(llm.generate(prompts, params)) == case["greedy"]
+    assert answers(llm.generate(prompts[::-1], params)) == case["greedy"][::-1]
+    assert [answers(llm.generate(prompt, params))[0] for prompt in prompts] == case["greedy"]
+    early = [SamplingParams(temperature=0, max_tokens=number) for number in (2, 10, 5)]
+    assert answers(llm.generate(prompts, early)) == [case["greedy"][0][:2], case["greedy"][1], case["greedy"][2][:5]]
+
+
+def test_settings_that_are_not_given_come_from_generation_config(chat):
+    # The file says: greedy, 32 tokens.
+    assert chat.default_params("hello") == SamplingParams(temperature=0, max_tokens=32)
+    assert chat.default_params("hello", temperature=0.5).temperature == 0.5
+
+
+def test_a_conversation_is_written_by_the_chat_template(chat):
+    record = next(
+        r for r in json.loads((DATA / "tiny_chat" / "golden.json").read_text())["records"] if r["kind"] == "chat"
+    )
+    prompt = chat.chat_prompt(record["messages"])
+    assert prompt["prompt_token_ids"] == record["prompt_ids"]
+    answer = chat.generate(prompt, SamplingParams(temperature=0, max_tokens=32))[0].outputs[0]
+    assert (answer.text, answer.token_ids) == (record["text"], record["ids"])
+
+
+def test_a_stream_gives_one_answer(chat):
+    with pytest.raises(UserError, match=r"n: 2 can't be used\. Allowed: 1 for a stream\."):
+        next(chat.stream("a", SamplingParams(n=2)))

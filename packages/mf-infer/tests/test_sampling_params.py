@@ -32,6 +32,18 @@ def test_defaults_draw_sixteen_tokens_without_filters():
         {"stop": ["a", "b"]},
         {"stop_token_ids": (7,)},
         {"ignore_eos": True},
+        {"n": 2, "best_of": 5},
+        {"n": 3, "num_beams": 3},
+        {"min_p": 0},
+        {"min_p": 1.0},
+        {"typical_p": 0.2},
+        {"presence_penalty": -2, "frequency_penalty": 2},
+        {"no_repeat_ngram_size": 3},
+        {"logit_bias": {5: -100, 7: 2.5}},
+        {"bad_words": ["a", [1, 2]]},
+        {"min_tokens": 16},
+        {"logprobs": 0, "prompt_logprobs": 20},
+        {"length_penalty": -1.0, "early_stopping": True},
     ],
 )
 def test_takes_values_up_to_the_edges(setting):
@@ -68,6 +80,35 @@ def test_takes_values_up_to_the_edges(setting):
         ("stop_token_ids", 3, "stop_token_ids: 3 can't be used. Allowed: a list of integers from 0."),
         ("stop_token_ids", [-3], "stop_token_ids: [-3] can't be used. Allowed: a list of integers from 0."),
         ("ignore_eos", 1, "ignore_eos: 1 can't be used. Allowed: True or False."),
+        ("n", 0, "n: 0 can't be used. Allowed: an integer from 1."),
+        ("best_of", 0, "best_of: 0 can't be used. Allowed: an integer from 1."),
+        ("num_beams", 1.5, "num_beams: 1.5 can't be used. Allowed: an integer from 1."),
+        ("length_penalty", math.inf, "length_penalty: inf can't be used. Allowed: a finite number."),
+        ("early_stopping", "never", "early_stopping: 'never' can't be used. Allowed: True or False."),
+        ("min_p", 1.1, "min_p: 1.1 can't be used. Allowed: 0 to 1."),
+        ("typical_p", 0, "typical_p: 0 can't be used. Allowed: above 0, up to 1."),
+        ("presence_penalty", 2.1, "presence_penalty: 2.1 can't be used. Allowed: -2 to 2."),
+        ("frequency_penalty", "x", "frequency_penalty: 'x' can't be used. Allowed: -2 to 2."),
+        ("no_repeat_ngram_size", -1, "no_repeat_ngram_size: -1 can't be used. Allowed: an integer from 0."),
+        ("min_tokens", -1, "min_tokens: -1 can't be used. Allowed: an integer from 0."),
+        ("min_tokens", 17, "min_tokens: 17 can't be used. Allowed: up to max_tokens 16."),
+        ("logprobs", 21, "logprobs: 21 can't be used. Allowed: an integer from 0 to 20."),
+        ("prompt_logprobs", True, "prompt_logprobs: True can't be used. Allowed: an integer from 0 to 20."),
+        (
+            "logit_bias",
+            {-1: 2},
+            "logit_bias: {-1: 2} can't be used. Allowed: token ids from 0 with a finite number each.",
+        ),
+        (
+            "bad_words",
+            "a",
+            "bad_words: 'a' can't be used. Allowed: a list of texts and of lists of tokens, none of them empty.",
+        ),
+        (
+            "bad_words",
+            [[]],
+            "bad_words: [[]] can't be used. Allowed: a list of texts and of lists of tokens, none of them empty.",
+        ),
     ],
 )
 def test_refuses_by_name(name, value, message):
@@ -78,3 +119,19 @@ def test_refuses_by_name(name, value, message):
 
 def test_numpy_floats_are_numbers():
     assert SamplingParams(temperature=np.float64(0.5)).temperature == 0.5
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n": 3, "best_of": 2}, "best_of: 2 can't be used. Allowed: from n 3."),
+        ({"n": 3, "num_beams": 2}, "n: 3 can't be used. Allowed: up to num_beams 2."),
+        ({"best_of": 3, "num_beams": 2}, "best_of: 3 can't be used. Allowed: nothing beside num_beams."),
+        ({"stop": "a", "num_beams": 2}, "stop: 'a' can't be used. Allowed: nothing beside num_beams."),
+        ({"logprobs": 2, "num_beams": 2}, "logprobs: 2 can't be used. Allowed: nothing beside num_beams."),
+    ],
+)
+def test_refuses_what_does_not_go_together(settings, message):
+    with pytest.raises(UserError) as caught:
+        SamplingParams(**settings)
+    assert str(caught.value) == message

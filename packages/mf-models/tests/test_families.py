@@ -140,6 +140,27 @@ scaling_factor: {factor: 40.0, beta_fast: 32.0, beta_slow: 1.0, mscale: 0.707, m
   original_max_position_embeddings: 4096}
 """
 
+DEEPSEEK3 = """
+type: DeepseekV3Config
+seq_length: 4096
+hidden_size: 7168
+num_layers: 61
+num_heads: 128
+n_kv_heads: 128
+max_position_embeddings: 4096
+kv_lora_rank: 512
+q_lora_rank: 1536
+router_dense_type: "float32"
+extend_method: "None"
+use_fused_swiglu: True
+use_fused_rope: True
+input_sliced_sig: True
+offset: [1, 1, 1, -1]
+return_extra_loss: True
+mtp_depth: 1
+mtp_loss_factor: 0.3
+"""
+
 SECTIONS = {
     "GPT2Config": (
         "type: GPT2Config\nseq_length: 2048\nhidden_size: 5120\nnum_layers: 40\nnum_heads: 40\nhidden_act: fast_gelu\n"
@@ -169,6 +190,11 @@ SECTIONS = {
         (60, 128, 128, 5120, 2048, 102400),
         {"extend_method": "YARN", "max_positions": 163840, "v_head_dim": 128, "rms_norm_eps": 1e-6},
     ),
+    "DeepseekV3Config": (
+        DEEPSEEK3,
+        (61, 128, 128, 7168, 4096, 129280),
+        {"intermediate_size": 18432, "dense_layers": (0, 1, 2), "shared_size": 2048, "mtp_depth": 1},
+    ),
     "ChatGLM2Config": (
         CHATGLM2,
         (40, 32, 2, 4096, 8192, 151552),
@@ -192,10 +218,12 @@ SECTIONS = {
 }
 
 
-NEWER = {"MistralConfig", "Qwen3Config", "Phi3Config", "Glm4Config", "Gemma2Config"}
-"""Families that MindFormers has no section of; `test_goldens` reads them."""
+WITH_EXPERTS = {"MixtralConfig", "Qwen2MoeConfig", "Qwen3MoeConfig"}
 
-BUILT = {"LlamaConfig", "GPT2Config", "ChatGLM2Config", *NEWER}
+NEWER = {"MistralConfig", "Qwen3Config", "Phi3Config", "Glm4Config", "Gemma2Config", "Baichuan2Config", *WITH_EXPERTS}
+"""Families that MindFormers has no section of; other tests run their networks."""
+
+CHECKED_ONLY = {"CogVLM2Config", "QwenVLConfig", "WhisperConfig"}
 
 
 def test_every_family_has_a_section_here() -> None:
@@ -275,21 +303,21 @@ def test_every_key_of_every_family_says_what_it_does() -> None:
 def test_an_architecture_belongs_to_one_family() -> None:
     classes: list[Any] = list(components("model").values())
     names = [name for cls in classes for name in cls.architectures]
-    assert len(names) == len(set(names)) == 21
+    assert len(names) == len(set(names))
     assert all(set(cls.pending_architectures) < set(cls.architectures) for cls in classes)
-    assert "Baichuan13BV2ForCausalLM" in LlamaConfig.pending_architectures
 
 
 def test_a_family_without_a_network_is_checked_only(read_section: Read) -> None:
     pending = {name for name, cls in components("model").items() if (tag := tag_of(cls)) and tag.pending}
-    assert pending == set(components("model")) - BUILT
-    with pytest.raises(UserError, match=r"QwenConfig: can't be run yet: its network is not built yet\."):
-        family_of(read_section(SECTIONS["QwenConfig"][0])[0])
+    assert pending == CHECKED_ONLY
+    with pytest.raises(UserError, match=r"WhisperConfig: can't be run yet: its network is not built yet\."):
+        family_of(read_section(SECTIONS["WhisperConfig"][0])[0])
 
 
 def test_a_hugging_face_directory_is_opened_by_families_with_a_network_only() -> None:
-    allowed = "gemma2, glm, glm4, gpt2, llama, mistral, phi3, qwen2, qwen3"
-    with pytest.raises(UserError, match=rf"model_type: no family 'whisper'. Allowed: {allowed}\."):
+    with pytest.raises(
+        UserError, match=r"model_type: no family 'whisper'. Allowed: baichuan, deepseek_v2, deepseek_v3"
+    ):
         config_from_hf({"model_type": "whisper"}, "config.json")
 
 

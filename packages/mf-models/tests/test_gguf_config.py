@@ -12,8 +12,10 @@ import mf_ckpt
 import mf_models
 from mf_ckpt import MappedSource
 from mf_config import UserError
+from mf_models.families.qwen import QwenConfig
 from mf_models.gguf_config import hf_from_gguf
 from mf_models.pretrained import read_config
+from mf_models.registry import config_from_hf
 
 METADATA = {
     "general.architecture": "llama",
@@ -82,3 +84,19 @@ def test_a_missing_size_is_named() -> None:
     metadata = {name: value for name, value in METADATA.items() if name != "llama.block_count"}
     with pytest.raises(UserError, match=r"m.gguf: has no llama.block_count"):
         hf_from_gguf(metadata, TENSORS, "m.gguf")
+
+
+def test_the_first_generation_of_qwen_has_its_own_names() -> None:
+    metadata = {name.replace("llama.", "qwen."): value for name, value in METADATA.items()}
+    del metadata["qwen.attention.head_count_kv"]
+    found = hf_from_gguf(metadata | {"general.architecture": "qwen", "qwen.rope.freq_base": 5e4}, TENSORS, "m.gguf")
+    config: Any = config_from_hf(found, "m.gguf")
+    assert isinstance(config, QwenConfig)
+    # The file counts the gate and what it is multiplied with together.
+    assert (config.inner_size, config.theta, config.rms_norm_eps, config.max_positions) == (48, 5e4, 1e-5, 128)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN, 2)
+    renamed = mf_models.family_of(config).forms(config)["gguf"]
+    kinds = ("attn.c_attn.weight", "attn.c_attn.bias", "attn.c_proj.weight", "mlp.w1.weight", "mlp.w2.weight")
+    for kind in kinds:
+        (step,) = renamed.steps([f"transformer.h.1.{kind}"])
+        assert step.targets == (names.get_name(f"transformer.h.1.{kind}", (".weight", ".bias")),)

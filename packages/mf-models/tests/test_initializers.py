@@ -2,17 +2,21 @@
 
 import hashlib
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mf_config.layout import Fused, Mesh, Placement, Replicate, Shard, TensorLayout
+from mf_config.layout.pieces import gather
 from mf_models.families.llama import LlamaConfig
-from mf_models.initializers import initial_values, initialize
+from mf_models.initializers import initial_values, initialize, uniform_values
 from mf_models.networks import build, parameters
 
 SHAPE = (7, 5)
+Draw = Callable[..., np.ndarray]
 TINY = LlamaConfig(hidden_size=16, num_layers=1, num_heads=2, n_kv_heads=1, intermediate_size=24, vocab_size=40)
 
 
@@ -39,6 +43,38 @@ def test_values_are_normal() -> None:
     assert abs((np.abs(values) < 1).mean() - 0.682689) < 0.005
     flat = values.reshape(-1)
     assert abs((flat[:-1] * flat[1:]).mean()) < 4 / np.sqrt(values.size)
+
+
+LAYOUTS: list[tuple[Mesh, tuple[Placement, ...]]] = [
+    (Mesh.of(dp=2), (Replicate(),)),
+    (Mesh.of(tp=2), (Shard(0, "tp"),)),
+    (Mesh.of(dp=2, tp=2), (Shard(1, "tp"),)),
+    (Mesh.of(tp=3), (Shard(0, "tp", 2),)),
+    (Mesh.of(tp=2), (Fused(0, "tp", (6, 4, 4), 2),)),
+    (Mesh.of(ep=2, tp=2), (Shard(0, "ep"), Shard(1, "tp"))),
+    (Mesh.of(dp=4, tp=2), (Shard(0, "dp"), Shard(1, "tp", 4))),
+]
+
+
+@pytest.mark.parametrize(("mesh", "placements"), LAYOUTS, ids=str)
+@pytest.mark.parametrize("draw", [initial_values, uniform_values])
+def test_the_same_weights_arise_under_any_layout(mesh: Mesh, placements: tuple[Placement, ...], draw: Draw) -> None:
+    shape = (14, 12)
+    layout = TensorLayout(shape, placements)
+    pieces = {}
+    for rank in range(mesh.size):
+        pieces[rank] = np.full(layout.local_shape(mesh, rank), np.nan, np.float32)
+        for box in layout.boxes(mesh, rank):
+            pieces[rank][box.local] = draw("w", shape, 3, 0.5, box.whole)
+    np.testing.assert_array_equal(gather(pieces, layout, mesh), draw("w", shape, 3, 0.5))
+
+
+def test_even_values_fill_their_range() -> None:
+    values = uniform_values("w", (500, 400), 0, 0.25).astype(np.float64) / 0.25
+    assert -1 <= values.min() < -0.999 and 0.999 < values.max() <= 1
+    # Four standard errors of the mean and of the variance, which is a third.
+    assert abs(values.mean()) < 4 / np.sqrt(3 * values.size)
+    assert abs(values.var() - 1 / 3) < 4 * np.sqrt(4 / 45 / values.size)
 
 
 def test_seed_and_name_change_everything() -> None:

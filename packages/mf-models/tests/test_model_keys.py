@@ -80,8 +80,8 @@ def test_a_scaling_factor_is_not_looked_at_without_a_method(text: str, read_llam
     ("text", "mistake"),
     [
         (
-            "extend_method: LONGROPE\n",
-            "2: extend_method: LONGROPE is not allowed. Allowed: PI, NTK, DYNAMIC_NTK, LLAMA3",
+            "extend_method: SPIRAL\n",
+            "2: extend_method: SPIRAL is not allowed. Allowed: PI, NTK, DYNAMIC_NTK, LLAMA3, YARN, LONGROPE",
         ),
         ("extend_method: YARN\nscaling_factor: 4\n", "scaling_factor: 4 is a number, and extend_method YARN needs"),
         (f"extend_method: PI\nscaling_factor: {LLAMA3}\n", "3: scaling_factor: is a section, and extend_method PI"),

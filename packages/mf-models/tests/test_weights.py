@@ -14,9 +14,9 @@ import mf_models
 from mf_config.problems import UserError
 from mf_models.families.gpt2 import GPT2Config
 from mf_models.families.llama import LlamaConfig
-from mf_models.families.qwen import QwenConfig
+from mf_models.families.whisper import WhisperConfig
 from mf_models.networks import build, parameters
-from mf_models.pet.lora import LoraConfig
+from mf_models.pet.slora import SLoraConfig
 from mf_models.weights import to_checkpoint_names
 from mf_parallel.rules import Role
 
@@ -160,8 +160,8 @@ def test_weights_are_stored_in_float32_whatever_a_run_file_asks_for() -> None:
         (LlamaConfig(pre_seq_len=3), r"LlamaConfig: pre_seq_len: 3 can't be run yet: prefixes .*Allowed: None\."),
         (GPT2Config(hidden_act="relu"), r"GPT2Config: hidden_act: 'relu' can't be run yet: only gelu"),
         (LlamaConfig(extend_method="YARN"), r"LlamaConfig: scaling_factor: 1 is a number, and extend_method YARN"),
-        (LlamaConfig(pet_config=LoraConfig(target_modules=".*wq")), r"pet_config: lora can't be run yet: LoRA is not"),
-        (QwenConfig(), r"QwenConfig: can't be run yet: its network is not built yet\."),
+        (LlamaConfig(pet_config=SLoraConfig()), r"pet_config: slora can't be run yet: answers by many adapters"),
+        (WhisperConfig(), r"WhisperConfig: can't be run yet: its network is not built yet\."),
     ],
 )
 def test_what_is_not_built_is_refused_when_the_cell_is_made(config: Any, message: str) -> None:

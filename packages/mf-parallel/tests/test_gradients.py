@@ -123,3 +123,31 @@ def test_no_target_token_gives_zero_and_not_nan(alone):
     loss, tokens, (gradient,) = alone(scalar(0), scalar(0), ms.Tensor(np.zeros(2, np.float16)))
     assert (float(loss.asnumpy()), float(tokens.asnumpy())) == (0.0, 0.0)
     np.testing.assert_array_equal(gradient.asnumpy(), [0, 0])
+
+
+class OfOneRank(ms.nn.Cell):
+    """What one rank adds to the norm: the root of the squares of its pieces."""
+
+    def __init__(self, copies: list[int]):
+        super().__init__()
+        # These modules import mindspore, which may be missing here.
+        from mf_parallel.collectives import Communicator
+        from mf_parallel.gradients import PiecewiseNorm
+
+        self.norm = PiecewiseNorm(copies, Communicator(0, [0]))
+
+    def construct(self, embed, piece, norm):
+        return self.norm((embed, piece, norm))
+
+
+def test_whole_tensors_count_once_in_the_norm_of_two_ranks():
+    data = Path(__file__).parent / "data"
+    gradients, wanted = dict(np.load(data / "c15-grads.npz")), json.loads((data / "c15-expected.json").read_text())
+
+    def over_both_ranks(copies: list[int]) -> float:
+        cell = OfOneRank(copies)
+        pieces = [(gradients["embed"], gradients[f"w_tp{rank}"], gradients["norm"]) for rank in range(RANKS)]
+        return float(np.hypot(*(cell(*map(ms.Tensor, own)).asnumpy() for own in pieces)))
+
+    assert over_both_ranks([2, 1, 2]) == pytest.approx(wanted["global_norm"], rel=1e-6)
+    assert over_both_ranks([2, 1, 1]) == pytest.approx(wanted["wrong_replicated_twice"], rel=1e-6)

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-HOST_MODULES = ["buckets", "launch", "names", "plan", "process_group", "rules", "testing"]
+HOST_MODULES = ["buckets", "launch", "names", "plan", "process_group", "rules", "simulation", "testing"]
 
 
 def test_host_modules_do_not_import_mindspore():

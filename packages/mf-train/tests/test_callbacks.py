@@ -1,6 +1,7 @@
 """The callbacks, by the calls that they make and the lines that they log."""
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from mf_config import ConfigError
 from mf_config.components import components
 from mf_config.schema import tag_of
 from mf_train.callback import Callback, Callbacks, Evaluation, RunInfo, StepInfo
+from mf_train.callbacks import checkpoint_monitor
 from mf_train.callbacks.checkpoint_monitor import CheckpointMonitor
 from mf_train.callbacks.loss_monitor import MFLossMonitor, line_of
 from mf_train.output import OutputFolder
@@ -26,6 +28,7 @@ def run_info(
         is_main=is_main,
         save=lambda keep, in_background: saved.append((keep, in_background)),
         stop=(stopped if stopped is not None else []).append,
+        agree=bool,
     )
 
 
@@ -93,6 +96,27 @@ def test_checkpoints_at_intervals_and_at_the_end():
     assert saved_at(0, 10, 4, in_background=True) == [4, 8, 10]
 
 
+def test_checkpoints_by_the_clock_of_all_processes(monkeypatch: pytest.MonkeyPatch):
+    """A clock of one step a second, counted from the last save; another process is two seconds ahead after step 4."""
+    now, saved, asked = [100.0], [], []
+
+    def agree(flag: bool) -> bool:
+        asked.append(flag)
+        return flag or len(asked) == 4
+
+    monkeypatch.setattr(checkpoint_monitor.time, "monotonic", lambda: now[0])
+    run = replace(run_info([]), save=lambda keep, in_background: saved.append(now[0] - 100), agree=agree)
+    callback = CheckpointMonitor(save_checkpoint_seconds=3).build(run)
+    callback.on_train_begin()
+    for step in range(1, 11):
+        now[0] += 1
+        callback.on_step_end(step_info(step))
+    assert saved == [3, 4, 7, 10]
+    assert len(asked) == 10
+    callback.on_train_end()
+    assert saved == [3, 4, 7, 10]
+
+
 class Noting(Callback):
     def __init__(self, name: str, notes: list[str], fails: bool = False):
         self._name, self._notes, self._fails = name, notes, fails
@@ -126,8 +150,6 @@ def test_progress_bar_says_nothing_where_there_is_no_terminal(capsys):
 
 WITHOUT_EFFECT = {
     "ObsMonitor": ("keep_last: False", {"keep_last": False, "step_upload_frequence": 100}),
-    "SummaryMonitor": ("collect_freq: 5", {"collect_freq": 5, "summary_dir": None}),
-    "ProfileMonitor": ("start_step: 5, stop_step: 10", {"start_step": 5, "profile_memory": True}),
     "EvalCallBack": ("step_interval: 10", {"step_interval": 10, "epoch_interval": -1}),
     "ColdHotExpertMonitor": ("hidden_size: 8", {"hidden_size": 8}),
     "ColdHotExpertMointor": ("save_checkpoint_steps: 9", {"save_checkpoint_steps": 9}),
@@ -193,4 +215,6 @@ def test_mistakes_in_callbacks_are_named(section_of, text, message):
 
 
 def test_every_callback_is_tried_here():
-    assert {*WITHOUT_EFFECT, "CheckpointMonitor", "MFLossMonitor", "TrainCallBack"} == set(components("callback"))
+    observers = {"ProfileMonitor", "SummaryMonitor"}
+    others = {"CheckpointMonitor", "MFLossMonitor", "TrainCallBack"}
+    assert {*WITHOUT_EFFECT, *observers, *others} == set(components("callback"))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mindspore import Tensor, mint, nn
 
-from mf_train.evaluation import EvaluationData, Evaluator
+from mf_train.evaluation import EvaluationData, Evaluator, LossOfRows
 from mf_train.metric import Sums
 from mf_train.metrics.perplexity import PerplexityMetric
 from mf_train.task import Examples
@@ -17,9 +17,9 @@ class Nothing(nn.Cell):
         return x
 
 
-def losses(model, input_ids_BT, labels_BT) -> Tensor:
+def losses(model, input_ids_BT, labels_BT, document_starts_BT) -> tuple[Tensor, tuple[Tensor, ...]]:
     """A loss that can be added up by hand: ten times the input plus the label."""
-    return model(input_ids_BT) * 10.0 + mint.mul(labels_BT, 1.0)
+    return model(input_ids_BT) * 10.0 + mint.mul(labels_BT, 1.0), ()
 
 
 def batch(first: int, weights) -> Examples:
@@ -31,7 +31,8 @@ def batch(first: int, weights) -> Examples:
 def test_sums_count_only_what_has_a_weight():
     batches = [batch(0, [[1, 1], [1, 0]]), batch(4, [[0, 1], [0, 0]])]
     token_bytes = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8], np.int64)
-    evaluator = Evaluator(Nothing(), losses, EvaluationData(lambda: batches, token_bytes))
+    model = Nothing()
+    evaluator = Evaluator(model, LossOfRows(model, losses), EvaluationData(lambda: batches, token_bytes))
     # Inputs 0, 1, 2 and 5 with labels 1, 2, 3 and 6 count.
     alone = evaluator.sums(lambda values: values)
     assert alone == Sums(10 * 8 + 12, 4, 1 + 2 + 3 + 6)

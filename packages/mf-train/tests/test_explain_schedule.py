@@ -34,6 +34,14 @@ def test_total_steps_say_the_length(run_file: Path, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out.startswith("CosineWithWarmUpLR over 40 updates")
 
 
+def test_epochs_of_warm_up_are_those_of_the_run(run_file: Path, capsys: pytest.CaptureFixture[str]):
+    """The run has two epochs, so one of them is half of the updates."""
+    words = ["explain", "lr_schedule", str(run_file), "--set", "lr_schedule.warmup_epochs=1", "--updates", "20", "--json"]
+    assert main(words) == 0
+    rates = json.loads(capsys.readouterr().out)["rates"]
+    assert rates["2"] == pytest.approx(2e-3)
+
+
 @pytest.mark.parametrize("words", [["optimizer", "FILE"], ["lr_schedule", "--plot"]])
 def test_what_cannot_be_drawn_is_a_mistake(run_file: Path, words: list[str], capsys: pytest.CaptureFixture[str]):
     assert main(["explain", *(str(run_file) if word == "FILE" else word for word in words)]) == 2

@@ -14,6 +14,7 @@ METRICS = {
     "Accuracy": (", eval_type: multilabel", {"eval_type": "multilabel"}),
     "SQuADMetric": (", dataset_dir: squad", {"dataset_dir": "squad", "n_best_size": 20, "max_answer_len": 30}),
 }
+WRITTEN = ("ADGENMetric", "EmF1Metric")
 TASKS = (
     "TextClassificationTrainer",
     "MultiModalToTextGenerationTrainer",
@@ -29,7 +30,7 @@ def test_metrics_are_read(section_of, name):
     section = section_of("metric", f"{{type: {name}{text}}}")
     assert type_name(section) == name
     assert {key: getattr(section, key) for key in expected} == expected
-    assert tag_of(type(section)).pending
+    assert bool(tag_of(type(section)).pending) == (name not in WRITTEN)
 
 
 @pytest.mark.parametrize("name", TASKS)

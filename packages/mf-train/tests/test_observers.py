@@ -31,6 +31,7 @@ def run_info(root: Path, first_step: int = 0, is_main: bool = True) -> RunInfo:
         is_main=is_main,
         save=lambda keep, in_background: None,
         stop=lambda reason: None,
+        agree=bool,
     )
 
 

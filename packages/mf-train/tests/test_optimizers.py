@@ -60,6 +60,10 @@ def trained(section: Any, gradients: Gradients, rate: float = RATE, values: Valu
     return update
 
 
+def slots_of(update: ParameterUpdate) -> list[list[Parameter]]:
+    return [list(tensors.values()) for tensors in update.slots.values()]
+
+
 def by_mindspore(make: Callable[[list[dict[str, Any]]], nn.Optimizer], gradients: Gradients) -> ParameterTuple:
     """What MindSpore's own class makes of the same gradients."""
     parameters = parameters_of(first_values())
@@ -137,7 +141,7 @@ def test_rate_corrected_adam_follows_the_formula_in_float64(gradients: Gradients
             second = 0.99 * second + 0.01 * gradient**2
             rate = RATE * np.sqrt(1 - 0.99**number) / (1 - 0.8**number)
             value = value * (1 - RATE * decay) - rate * first / (np.sqrt(second) + 1e-3)
-        for found, wanted in zip((update.parameters, *update.slots.values()), (value, first, second), strict=True):
+        for found, wanted in zip((update.parameters, *slots_of(update)), (value, first, second), strict=True):
             np.testing.assert_allclose(found[index].asnumpy(), wanted, rtol=2e-5, atol=1e-6, err_msg=name)
 
 
@@ -160,4 +164,4 @@ def test_epsilon_weighs_otherwise_where_it_is_not_corrected(gradients: Gradients
 )
 def test_slots_are_named_after_their_parameter(section: Any, slots: list[str]):
     update = ParameterUpdate(list(parameters_of({"w": np.ones((2, 2))})), section.rule(select_kernels()), 0.0)
-    assert [tensor.name for tensors in update.slots.values() for tensor in tensors] == slots
+    assert [tensor.name for tensors in slots_of(update) for tensor in tensors] == slots

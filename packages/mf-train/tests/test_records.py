@@ -40,6 +40,7 @@ def recorder(folder: Path, first_step: int = 0) -> MetricsRecorder:
         is_main=True,
         save=lambda keep, in_background: None,
         stop=lambda reason: None,
+        agree=bool,
     )
     return MetricsRecorder(run)
 

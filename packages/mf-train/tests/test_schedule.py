@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -205,6 +206,15 @@ def test_rates_stay_between_nothing_and_the_peak(name, warm_up, total, update):
     assert 0.0 <= rate <= 3e-4
     if update >= warm_up:
         assert schedule.rate(update + 1, total) <= rate
+
+
+def test_warm_up_of_epochs_counts_their_updates():
+    schedule = CosineWithWarmUpLR(learning_rate=1.0, warmup_epochs=2, warmup_steps=3)
+    assert [schedule.with_epochs_of(5).rate(update, 40) for update in (0, 5, 10)] == pytest.approx([0.0, 0.5, 1.0])
+    by_ratio = replace(schedule, warmup_ratio=0.5).with_epochs_of(5)
+    assert by_ratio.rate(10, 40) == pytest.approx(0.5)
+    steps = replace(schedule, warmup_epochs=None)
+    assert steps.with_epochs_of(5) is steps
 
 
 def test_conflicting_keys_are_problems():

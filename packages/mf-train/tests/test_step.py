@@ -11,9 +11,11 @@ from mindspore import Parameter, Tensor, mint, nn, ops
 import mf_models
 from mf_models.kernels import select_kernels
 from mf_parallel.collectives import Communicator
-from mf_train.optimizer import UpdateRule
+from mf_parallel.gradients import TokenMean
+from mf_train.optimizer import UpdateRule, slots_like_parameters
 from mf_train.optimizers.adamw import AdamW
 from mf_train.step import StepRules, TrainingStep
+from mf_train.step_graphs import Reduction
 from mf_train.task import Examples
 from mf_train.tasks.causal_lm import CausalLanguageModelingTrainer
 from mf_train.update import ParameterUpdate
@@ -39,7 +41,11 @@ def examples_of(rows: list[dict[str, list[int]]], width: int) -> Examples:
 
 
 def snapshot(update: ParameterUpdate) -> list[np.ndarray]:
-    return [tensor.asnumpy().copy() for tensors in (update.parameters, *update.slots.values()) for tensor in tensors]
+    return [
+        tensor.asnumpy().copy()
+        for tensors in (update.parameters, *(slot.values() for slot in update.slots.values()))
+        for tensor in tensors
+    ]
 
 
 class Llama:
@@ -55,13 +61,19 @@ class Llama:
 
         def step_of(micro_batches: int) -> TrainingStep:
             rules = StepRules(1.0, micro_batches)
-            return TrainingStep(self.cell, TASK.objective(kernels), self.update, communicator, kernels, rules)
+            mean = TokenMean([each.shape for each in self.update.parameters], communicator)
+            reduction = Reduction(mean, kernels.global_norm)
+            return TrainingStep(self.cell, TASK.objective(kernels), self.update, reduction, rules)
 
         self.step = step_of(1)
         self.steps = {1: self.step, 2: step_of(2), 3: step_of(3)}
 
     def reset(self) -> "Llama":
-        tensors = [tensor for tensors in (self.update.parameters, *self.update.slots.values()) for tensor in tensors]
+        tensors = [
+            tensor
+            for tensors in (self.update.parameters, *(slot.values() for slot in self.update.slots.values()))
+            for tensor in tensors
+        ]
         for tensor, value in zip(tensors, self.first, strict=True):
             ops.assign(tensor, Tensor(value))
         return self
@@ -174,6 +186,7 @@ class Linear(nn.Cell):
 
     def __init__(self, gradients: dict[str, np.ndarray]):
         super().__init__()
+        self.loss_names = ()
         values = {name: np.zeros_like(gradient) for name, gradient in gradients.items()}
         self.weights = ms.ParameterTuple([Parameter(Tensor(value), name=name) for name, value in values.items()])
         self.constants = tuple(Tensor(gradient) for gradient in gradients.values())
@@ -185,8 +198,8 @@ class Linear(nn.Cell):
         return total
 
 
-def losses(model, input_ids_BT, labels_BT):
-    return model()
+def losses(model, input_ids_BT, labels_BT, document_starts_BT):
+    return model(), ()
 
 
 def shared_rate(update, learning_rate):
@@ -200,9 +213,11 @@ def keep_gradient(parameter, slots, gradient, rates, weight_decay):
 def clipped(gradients: dict[str, np.ndarray], max_norm: float | None) -> tuple[float, dict[str, np.ndarray]]:
     """The norm that a step reports, and the gradients that reach the optimizer."""
     model = Linear(gradients)
-    rule = UpdateRule((), shared_rate, keep_gradient)
+    rule = UpdateRule(slots_like_parameters(), shared_rate, keep_gradient)
     update = ParameterUpdate(list(model.trainable_params()), rule, 0.0)
-    step = TrainingStep(model, losses, update, Communicator(0, range(1)), select_kernels(), StepRules(max_norm))
+    mean = TokenMean([each.shape for each in update.parameters], Communicator(0, range(1)))
+    reduction = Reduction(mean, select_kernels().global_norm)
+    step = TrainingStep(model, losses, update, reduction, StepRules(max_norm))
     one = np.zeros((1, 1), np.int32)
     outcome = step(Examples(one, one, np.ones((1, 1), np.float32)), scale=1.0, number=1, learning_rate=1.0)
     return outcome.grad_norm, {parameter.name: parameter.asnumpy() for parameter in update.parameters}
@@ -230,3 +245,33 @@ def test_one_norm_over_all_tensors(data: Path):
     _, untouched = clipped(gradients, 100.0)
     for name, gradient in gradients.items():
         np.testing.assert_array_equal(untouched[name], gradient)
+
+
+class Weight(nn.Cell):
+    """One number w: each token costs 3 w, and the network adds w^2 and w / 2 to the mean."""
+
+    def __init__(self):
+        super().__init__()
+        self.loss_names = ("layers.0.balance", "layers.1.z")
+        self.weight = Parameter(Tensor([5.0], ms.float32), name="w")
+
+
+def costs(model, input_ids_BT, labels_BT, document_starts_BT):
+    weight = model.weight
+    return mint.ones_like(labels_BT).astype(ms.float32) * 3.0 * weight, (weight * weight, weight * 0.5)
+
+
+@pytest.mark.parametrize("micro_batches", [1, 2])
+def test_what_the_network_adds_counts_once_for_each_token(micro_batches: int):
+    model = Weight()
+    update = ParameterUpdate(
+        list(model.trainable_params()), UpdateRule(slots_like_parameters(), shared_rate, keep_gradient), 0.0
+    )
+    mean = TokenMean([(1,)], Communicator(0, range(1)))
+    reduction = Reduction(mean, select_kernels().global_norm)
+    step = TrainingStep(model, costs, update, reduction, StepRules(None, micro_batches))
+    ids, weights = np.zeros((2, 3), np.int32), np.array([[1, 0, 1], [0, 0, 1]], np.float32)
+    outcome = step(Examples(ids, ids, weights), scale=4.0, number=1, learning_rate=1.0)
+    assert outcome.loss == pytest.approx(15)
+    assert outcome.added_losses == {"layers.0.balance": 25.0, "layers.1.z": 2.5}
+    assert update.parameters[0].asnumpy() == pytest.approx([3 + 2 * 5 + 0.5])

@@ -353,7 +353,7 @@ def test_overflows_are_skipped_until_the_scale_fits(run_file: Path, tmp_path: Pa
     assert lines[0]["grad_norm"] is None
     assert [line["tokens"] for line in lines] == [48, 96, 144, 192]
     state = mf_ckpt.open(last_checkpoint(tmp_path / "output")).trainer_state
-    assert state["counters"] == {"step": 4, "skipped": 2, "update": 2, "tokens": 192}
+    assert state["counters"] == {"step": 4, "skipped": 2, "update": 2, "tokens": 192, "rows_begin": 0}
 
 
 def test_run_that_only_overflows_fails_with_a_message(run_file: Path, tmp_path: Path, capsys):
@@ -492,10 +492,31 @@ def test_other_families_train_save_and_resume_bit_for_bit(run_file: Path, tmp_pa
         sizes = sizes.replace("kv_channels: 8, ", "")
     network = f"{{type: {family}, seq_length: 12, hidden_size: 16, num_layers: 1, {sizes}}}"
     settings = (f"model.arch.type={architecture}", f"model.model_config={network}", "do_eval=False")
+    train_and_resume(run_file, tmp_path / "output", settings)
+
+
+def train_and_resume(run_file: Path, whole: Path, settings: tuple[str, ...]) -> None:
+    """A run, and its last part done again from a checkpoint, end in the same bits."""
     assert main(words(run_file, *settings)) == 0
-    whole = tmp_path / "output"
     tensors, numbers = tensors_of(last_checkpoint(whole)), numbers_of(whole)
     shutil.rmtree(last_checkpoint(whole))
     assert main(words(run_file, *settings, "resume_training=True")) == 0
     assert tensors_of(last_checkpoint(whole)) == tensors
     assert numbers_of(whole) == numbers
+
+
+def test_experts_beside_llama_train_save_and_resume_bit_for_bit(run_file: Path, tmp_path: Path) -> None:
+    """The form that MindFormers' run files of Mixtral have."""
+    network = f"{{type: LlamaConfig, seq_length: 12, hidden_size: 16, num_layers: 2, {OTHERS}}}"
+    experts = "{expert_num: 4, num_experts_chosen: 2, capacity_factor: 1.1, z_loss_factor: 0.001}"
+    settings = ("model.arch.type=LlamaForCausalLM", f"model.model_config={network}", f"moe_config={experts}")
+    whole = tmp_path / "output"
+    train_and_resume(run_file, whole, (*settings, "do_eval=False"))
+    stored = mf_ckpt.open(last_checkpoint(whole))
+    assert stored.config["model_type"] == "mixtral"
+    assert stored["model.layers.1.block_sparse_moe.experts.3.w2.weight"].shape == (16, 24)
+    names = [f"layers.{layer}.{name}" for layer in (0, 1) for name in ("balance", "z")]
+    for line in lines_of(whole / "metrics.jsonl"):
+        assert list(line["added_losses"]) == names
+        # An even use of experts costs 0.05, and no use more than all tokens going to the same ones.
+        assert all(0.04 < line["added_losses"][name] < 0.1 for name in names[::2])

@@ -71,7 +71,7 @@ def test_many_updates_follow_the_formula_in_float64():
     for number, (of_step, rate) in enumerate(zip(gradients, rates, strict=True), start=1):
         step(update, of_step, number, float(rate))
     expected = reference(values, gradients, rates, section, [len(shape) > 1 for shape in shapes])
-    found = (update.parameters, *update.slots.values())
+    found = (update.parameters, *(list(slot.values()) for slot in update.slots.values()))
     for tensors, wanted in zip(found, expected, strict=True):
         for tensor, value in zip(tensors, wanted, strict=True):
             np.testing.assert_allclose(tensor.asnumpy(), value, rtol=2e-5, atol=1e-6)
@@ -79,7 +79,7 @@ def test_many_updates_follow_the_formula_in_float64():
 
 def test_slots_are_named_after_their_parameter():
     update = make(AdamW(), {"layer.weight": np.ones((2, 2))})
-    assert [tensor.name for tensors in update.slots.values() for tensor in tensors] == [
+    assert [tensor.name for slot in update.slots.values() for tensor in slot.values()] == [
         "adam_m.layer.weight",
         "adam_v.layer.weight",
     ]

@@ -136,10 +136,16 @@ def bind_section(cls: type, node: Node, path: str, binding: Binding, chooser: st
     readable = {name: value for name, value in values.items() if value is not MISSING}
     if any(declared[name].required for name in values.keys() - readable.keys()):
         return MISSING
-    section = cls(**readable)
+    section = cls(**_implied(cls, readable), **readable)
     if len(readable) == len(values):
         _find_conflicts(section, node, path, binding)
     return section
+
+
+def _implied(cls: type, written: dict[str, Any]) -> dict[str, Any]:
+    """What a section that derives keys from others (`implied(written)`) has where nothing is written."""
+    values = cls.implied(written) if hasattr(cls, "implied") else {}
+    return {name: value for name, value in values.items() if name not in written}
 
 
 def _check_choice(tag: ComponentTag, node: Node, path: str, binding: Binding) -> None:

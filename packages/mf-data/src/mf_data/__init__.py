@@ -8,8 +8,10 @@ from mf_data.indexed_files import IndexedFile
 from mf_data.indexed_writer import IndexedWriter
 from mf_data.mind_record_files import MindRecordFile
 from mf_data.mind_record_writer import MindRecordWriter
+from mf_data.mindspore_source import MindSporeSource
 from mf_data.opening import open_dataset, open_tokenizer
 from mf_data.permutation import Permutation
+from mf_data.reading_ahead import ReadAhead, read_ahead
 from mf_data.row_settings import RowSettings
 from mf_data.rows import Rows
 from mf_data.token_rows import TokenRows
@@ -28,8 +30,10 @@ __all__ = [
     "IndexedWriter",
     "MindRecordFile",
     "MindRecordWriter",
+    "MindSporeSource",
     "Permutation",
     "PreparedLoader",
+    "ReadAhead",
     "RowSettings",
     "Rows",
     "TextStream",
@@ -38,5 +42,6 @@ __all__ = [
     "load_tokenizer",
     "open_dataset",
     "open_tokenizer",
+    "read_ahead",
     "token_bytes",
 ]

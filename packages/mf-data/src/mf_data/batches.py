@@ -24,7 +24,7 @@ class Batch:
     Attributes:
         columns: column name to int32 [rows, width]; always the same number of rows.
         valid: how many rows, from the first one, hold data. The rest is padding, that no loss may count; there is some
-            only in the last batch of an epoch, where `drop_remainder` is False.
+            only in the last batch of a pass over the rows, where `drop_remainder` is False.
     """
 
     columns: Columns
@@ -36,8 +36,8 @@ class Position:
     """How far a run has read its data, in rows, so that it holds for any batch size.
 
     Attributes:
-        epoch: epochs that are finished.
-        row: rows of the present epoch that are done.
+        epoch: passes over the rows that are finished; with `repeat`, an epoch has several.
+        row: rows of the present pass that are done.
         global_batch_size: rows of a step.
         seed: what the order of rows comes from.
         shuffle: whether each epoch has an order of its own.
@@ -57,16 +57,26 @@ class Position:
 class Batches:
     """The batches of a data set, by step."""
 
-    def __init__(self, rows: Rows, *, global_batch_size: int, seed: int, shuffle: bool, drop_remainder: bool = True):
+    def __init__(
+        self,
+        rows: Rows,
+        *,
+        global_batch_size: int,
+        seed: int,
+        shuffle: bool,
+        drop_remainder: bool = True,
+        repeat: int = 1,
+    ):
         """Fixes everything on which the order of rows depends.
 
         Args:
             rows: the data set.
             global_batch_size: rows that all ranks together read in a step.
             seed: from 0 to 2**64 - 1; matters only with `shuffle`.
-            shuffle: read the rows of each epoch in a random order; False keeps the order of the data set.
-            drop_remainder: leave out the rows of an epoch that fill no batch (other rows in each epoch, with
+            shuffle: read the rows of each pass in a random order; False keeps the order of the data set.
+            drop_remainder: leave out the rows of a pass that fill no batch (other rows in each pass, with
                 `shuffle`); False pads the last batch.
+            repeat: passes over the rows in an epoch, each in an order of its own with `shuffle`.
         Raises:
             UserError: the data set has no rows, or fewer than a batch needs.
         """
@@ -81,7 +91,13 @@ class Batches:
         self._seed = seed
         self._shuffle = shuffle
         full, rest = divmod(len(rows), global_batch_size)
-        self.steps_per_epoch = full + int(rest > 0 and not drop_remainder)
+        self._steps_per_pass = full + int(rest > 0 and not drop_remainder)
+        self.steps_per_epoch = self._steps_per_pass * repeat
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The columns of a batch."""
+        return tuple(self._rows.padding)
 
     def epoch_of(self, step: int) -> int:
         """The epoch, counted from 0, of a step, counted from 0."""
@@ -91,14 +107,28 @@ class Batches:
         """The rows of a global batch.
 
         Args:
-            step: from 0; after the last step of an epoch comes the first of the next.
+            step: from 0; after the last step of a pass comes the first of the next.
         Returns:
             int64 [n] of indices into the data set; n is `global_batch_size` or, in a last batch that is not full, less.
         """
-        epoch, position = divmod(step, self.steps_per_epoch)
+        number, position = divmod(step, self._steps_per_pass)
         start = position * self._global_batch_size
         places = np.arange(start, min(start + self._global_batch_size, len(self._rows)))
-        return Permutation(len(self._rows), self._seed, epoch)(places) if self._shuffle else places
+        return Permutation(len(self._rows), self._seed, number)(places) if self._shuffle else places
+
+    def row_indices_of_rank(self, step: int, rank: int, ranks: int) -> NDArray[np.int64]:
+        """One rank's part of `row_indices`; arguments as in `batch`.
+
+        Raises:
+            UserError: `ranks` does not divide the global batch size.
+        """
+        size, rest = divmod(self._global_batch_size, ranks)
+        if rest:
+            raise UserError(
+                f"a global batch of {self._global_batch_size} rows can't be divided among {ranks} data-parallel ranks. "
+                f"Allowed: a multiple of {ranks}."
+            )
+        return self.row_indices(step)[rank * size : (rank + 1) * size]
 
     def batch(self, step: int, rank: int = 0, ranks: int = 1) -> Batch:
         """One rank's rows of a step.
@@ -112,13 +142,8 @@ class Batches:
         Raises:
             UserError: `ranks` does not divide the global batch size.
         """
-        size, rest = divmod(self._global_batch_size, ranks)
-        if rest:
-            raise UserError(
-                f"a global batch of {self._global_batch_size} rows can't be divided among {ranks} data-parallel ranks. "
-                f"Allowed: a multiple of {ranks}."
-            )
-        indices = self.row_indices(step)[rank * size : (rank + 1) * size]
+        indices = self.row_indices_of_rank(step, rank, ranks)
+        size = self._global_batch_size // ranks
         columns = self._rows[indices]
         return Batch({name: self._pad(name, column, size) for name, column in columns.items()}, len(indices))
 
@@ -130,10 +155,10 @@ class Batches:
         Returns:
             Plain values, fit for JSON.
         """
-        epoch, position = divmod(step, self.steps_per_epoch)
+        number, position = divmod(step, self._steps_per_pass)
         return asdict(
             Position(
-                epoch=epoch,
+                epoch=number,
                 row=position * self._global_batch_size,
                 global_batch_size=self._global_batch_size,
                 seed=self._seed,
@@ -165,7 +190,7 @@ class Batches:
                 f"{saved.global_batch_size}, which is no whole number of batches of {self._global_batch_size}. "
                 f"Allowed: a global batch size that divides {saved.row}, e.g. {saved.global_batch_size}."
             )
-        return saved.epoch * self.steps_per_epoch + position
+        return saved.epoch * self._steps_per_pass + position
 
     def _check_same_order(self, saved: Position) -> None:
         if saved.fingerprint != self._rows.fingerprint:

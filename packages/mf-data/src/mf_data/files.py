@@ -2,7 +2,10 @@
 
 import os
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -16,11 +19,24 @@ def write_atomically(path: Path, content: bytes) -> None:
     Raises:
         OSError: the disk is full or the folder can't be written.
     """
+    with written_beside(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def written_beside(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, which takes its place when the block ends, and which nothing is left of after an exception.
+
+    Args:
+        path: as for `write_atomically`.
+    Raises:
+        OSError: as there.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         with temporary.open("xb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

@@ -83,11 +83,12 @@ class IndexedRows:
             UserError: an id is not in the vocabulary; the message names its sequence.
         """
         starts = self._start + indices.astype(np.int64) * self._step
-        ids = self._file.tokens[starts[:, None] + np.arange(self._width)]
+        ids = np.empty((len(starts), self._width), self._file.dtype)
+        for row, start in enumerate(starts.tolist()):
+            ids[row] = self._file.tokens[start : start + self._width]
         limit = 2**31 if self._vocab_size is None else self._vocab_size
-        outside = (ids < 0) | (ids >= limit)
-        if outside.any():
-            row, column = np.argwhere(outside)[0]
+        if len(ids) and not 0 <= ids.min() <= ids.max() < limit:
+            row, column = np.argwhere((ids < 0) | (ids >= limit))[0]
             sequence = self._file.sequence_at(int(starts[row] + column))
             raise UserError(
                 f"{self._file.prefix}.bin: sequence {sequence} holds the id {ids[row, column]}, which is not in the "

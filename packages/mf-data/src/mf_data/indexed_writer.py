@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mf_config.problems import UserError, name_values
 from mf_data.files import write_atomically
-from mf_data.indexed_files import DTYPES, HEADER, LENGTH, MAGIC, PLACE, VERSION, data_path, index_path
+from mf_data.index_header import DTYPES, HEADER, LENGTH, MAGIC, PLACE, VERSION
+from mf_data.indexed_files import data_path, index_path
 
 
 class IndexedWriter:

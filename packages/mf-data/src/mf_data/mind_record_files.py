@@ -135,6 +135,31 @@ def is_mind_record(name: str) -> bool:
     return name.rstrip("0123456789").endswith(MIND_RECORD_ENDING)
 
 
+def find_mind_record_files(place: str | Path, key: str) -> list[MindRecordFile]:
+    """The files of a folder and its subfolders, or a file with those that were written together with it.
+
+    Args:
+        place: a folder, or a file.
+        key: the key that names it, for messages.
+    Raises:
+        UserError: there is no such path, or a file is missing or damaged.
+    """
+    path = Path(place)
+    if not str(place) or not path.exists():
+        raise UserError(f"{key}: {place or 'empty'} does not exist. Allowed: a MindRecord file or a folder of them.")
+    if path.is_file():
+        file = MindRecordFile(path)
+        if path.name not in file.shards:
+            return [file]
+        return [MindRecordFile(path.with_name(name)) for name in file.shards]
+    found = sorted(each for each in path.rglob("*") if each.is_file() and is_mind_record(each.name))
+    if not found:
+        raise UserError(
+            f"{key}: {path} holds no MindRecord files. Allowed: files whose names end in {MIND_RECORD_ENDING}."
+        )
+    return [MindRecordFile(each) for each in found]
+
+
 def _read_header(path: Path) -> dict[str, Any]:
     size = path.stat().st_size
     with path.open("rb") as file:

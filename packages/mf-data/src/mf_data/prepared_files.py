@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mf_data.indexed_files import IndexedFile, index_path
-from mf_data.mind_record_files import MindRecordFile
+from mf_data.mind_record_files import MindRecordFile, is_mind_record
+from mf_data.stored_rows import StoredFile
+from mf_data.tf_record_files import TF_RECORD_ENDING, TfRecordFile
 
 _IDS_AT_ONCE = 1 << 22
 
@@ -20,14 +22,26 @@ def indexed_prefix(name: str) -> str | None:
     return name if index_path(name).is_file() else None
 
 
-def ids_outside(file: IndexedFile | MindRecordFile, vocab_size: int) -> Iterator[tuple[int, int]]:
+def stored_file(name: str) -> StoredFile | None:
+    """The MindRecord or TFRecord file of a name, open; None for other names.
+
+    Raises:
+        UserError: it is missing or damaged.
+    """
+    path = Path(name)
+    if is_mind_record(path.name):
+        return MindRecordFile(path)
+    return TfRecordFile(path) if path.suffix == TF_RECORD_ENDING else None
+
+
+def ids_outside(file: IndexedFile | StoredFile, vocab_size: int) -> Iterator[tuple[int, int]]:
     """The ids that are not in a vocabulary: of each sequence (or row) with such, its number and the first of them.
 
     Args:
-        file: prepared ids; of a MindRecord file, all rows are read on the way.
+        file: prepared ids; of stored rows, all are read on the way.
         vocab_size: ids from 0 to one less are in it.
     """
-    if isinstance(file, MindRecordFile):
+    if not isinstance(file, IndexedFile):
         for number in range(len(file)):
             outside = _outside(file.row(number).get("input_ids", np.zeros(0, np.int64)), vocab_size)
             if len(outside):

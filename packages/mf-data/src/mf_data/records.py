@@ -124,10 +124,12 @@ def text_in(record: Record, field: str, *, may_be_empty: bool = False) -> str:
     value = record[field]
     if not isinstance(value, str):
         raise RecordError(field, f"{json.dumps(value):.40} is not text", "a string")
-    if not value.strip() and not may_be_empty:
+    if not may_be_empty and not value.strip():
         raise RecordError(field, "is empty", "text to learn from")
     try:
-        value.encode()
+        # Only text with characters beyond ASCII can hold one.
+        if not value.isascii():
+            value.encode()
     except UnicodeEncodeError as error:
         raise RecordError(field, f"character {error.start} is half of a surrogate pair", "whole characters") from error
     return value
@@ -136,7 +138,7 @@ def text_in(record: Record, field: str, *, may_be_empty: bool = False) -> str:
 def parse_line(line: bytes, location: Location) -> Record | Problem:
     """The object of one line, or what is wrong with it."""
     try:
-        value = json.loads(line.decode().strip())
+        value = json.loads(line.rstrip().decode())
     except UnicodeDecodeError as error:
         return not_utf8(location, error)
     except json.JSONDecodeError as error:

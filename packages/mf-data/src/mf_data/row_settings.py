@@ -1,6 +1,9 @@
 """The keys of a data set's section that say how its rows are made; a task reads those that concern it."""
 
 from dataclasses import dataclass
+from typing import Self
+
+from mf_config.sections.dataset import DatasetSection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,3 +25,15 @@ class RowSettings:
     max_target_length: int | None = None
     max_seq_length: int | None = None
     input_columns: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, section: DatasetSection) -> Self:
+        """The settings of a data set's section."""
+        return cls(
+            eod_reset=section.eod_reset,
+            eod_token_id=section.eod_token_id,
+            max_source_length=section.max_source_length,
+            max_target_length=section.max_target_length,
+            max_seq_length=section.max_seq_length,
+            input_columns=section.input_columns,
+        )

@@ -3,23 +3,27 @@
 SHORTEST_PREFILL = 16
 """Tokens of the smallest prefill: below it a step costs about as much as reading the weights once."""
 
-SMALLEST_CACHE = 256
-"""Tokens of the smallest cache: one graph serves all short requests, and so few rows cost little beside the weights."""
+SMALLEST_CONTEXT = 256
+"""Tokens that a row may have in the smallest graph: one serves all short requests, and reading so few costs little."""
+
+ROW_GROWTH = 4
+"""From one number of rows to the next: a step reads all weights, so rows cost little, and graphs cost much."""
 
 
-def bucket(size: int, smallest: int, limit: int) -> int:
-    """The smallest of smallest, 2 smallest, 4 smallest, … that holds `size`, but at most `limit`.
+def bucket(size: int, smallest: int, limit: int, growth: int = 2) -> int:
+    """The smallest of smallest, growth * smallest, … that holds `size`, but at most `limit`.
 
-    Doubling keeps both the number of graphs and the share of padding small: an axis of N has about log2 N sizes, and
-    at most half of one is padding.
+    Growing so keeps both the number of graphs and the share of padding small: an axis of N has about log2 N sizes, and
+    at most half of one is padding where it doubles.
 
     Args:
         size: what must fit; at least 0 and at most `limit`.
         smallest: the first bucket.
         limit: the last bucket.
+        growth: from one to the next, at least 2.
     """
     assert 0 <= size <= limit, f"{size} does not fit in {limit}"
     found = smallest
     while found < size:
-        found *= 2
+        found *= growth
     return min(found, limit)

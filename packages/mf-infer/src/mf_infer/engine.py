@@ -1,97 +1,257 @@
-"""Decides which requests are computed together, and gives each its next token. Legend: N requests, V vocabulary."""
+"""Decides which tokens are computed in which step, and hands each request its logits. Legend: V vocabulary."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mf_config.problems import UserError
+from mf_infer.blocks import BlockPool
+from mf_infer.chunks import Chunk, Runner
+from mf_infer.outputs import Piece
 from mf_infer.request import Request
-from mf_infer.sampler import next_token
+from mf_infer.row import Row, RowBlocks
+
+LONGEST_CHUNK = 256
+"""Tokens of a prompt that are computed in one step, so that other requests need not wait for all of it."""
 
 
-class Slots(Protocol):
-    """Room for the keys and values of some requests; each has its row."""
+@dataclass(frozen=True, slots=True)
+class EngineLoad:
+    """What the engine is busy with.
 
-    def prefill(self, prompts: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        """Read a whole prompt in each row, from position 0.
+    Attributes:
+        running: requests that have rows.
+        waiting: requests that wait for room.
+        used_blocks: blocks that rows own.
+        free_blocks: the others.
+        reused_tokens: tokens so far that were found in the cache instead of being computed.
+        preemptions: how often so far a request lost its blocks to an older one.
+    """
 
-        Args:
-            prompts: token ids of N requests.
-        Returns:
-            [N, V] logits of the token after each prompt.
-        """
-        ...
-
-    def decode(self, token_ids: Sequence[int], positions: Sequence[int]) -> NDArray[np.float32]:
-        """Read one more token in each row.
-
-        Args:
-            token_ids: N tokens.
-            positions: N positions; the positions before were read already.
-        Returns:
-            [N, V] logits of the token after each.
-        """
-        ...
+    running: int
+    waiting: int
+    used_blocks: int
+    free_blocks: int
+    reused_tokens: int
+    preemptions: int
 
 
-class Runner(Protocol):
-    """A model that can hold several requests."""
-
-    def slots(self, count: int, tokens: int) -> Slots:
-        """Room for `count` requests of up to `tokens` tokens each; former slots may lose their content."""
-        ...
+@dataclass(slots=True, eq=False)
+class _Entry:
+    request: Request
+    rows: list[Row]
 
 
 class Engine:
-    """Computes requests in groups, in the order in which they came; a group ends when all of its requests have.
+    """Computes requests together as they come and go.
 
-    Watch the requests themselves: their `pieces` grow and their `finish_reason` is set while `step` is called.
+    Each step computes at most one piece of one prompt, taking turns, and one token of each row that has only that one
+    missing. Requests begin in the order in which they came. Where blocks run out, the youngest one gives its blocks to
+    the others and is computed anew later; its tokens stay as they are.
     """
 
-    def __init__(self, runner: Runner, max_batch_size: int):
-        """Takes the model, and how many requests it computes together at most."""
+    def __init__(self, runner: Runner, max_rows: int):
+        """Takes the model, and how many rows are computed together at most."""
         self._runner = runner
-        self._max_batch_size = max_batch_size
-        self._waiting: list[Request] = []
-        self._group: list[Request] = []
-        self._slots: Slots | None = None
+        self._max_rows = max_rows
+        self._rows = RowBlocks(BlockPool(runner.blocks), runner.block_size, reuse=not runner.whole_prompts)
+        self._waiting: deque[_Entry] = deque()
+        self._running: list[_Entry] = []
+        self._ended: list[Request] = []
+        self._turn = self._reused = self._preemptions = 0
 
-    def add(self, request: Request) -> None:
-        """Queue a request."""
-        self._waiting.append(request)
+    @property
+    def has_work(self) -> bool:
+        """Whether a request has not ended."""
+        return bool(self._waiting or self._running or self._ended)
 
-    def step(self) -> None:
-        """Give one token to each unfinished request of the present group, or start the next group; no work, no effect.
+    @property
+    def load(self) -> EngineLoad:
+        """Numbers of the moment."""
+        pool = self._rows.pool
+        used = pool.size - pool.free
+        return EngineLoad(
+            running=len(self._running),
+            waiting=len(self._waiting),
+            used_blocks=used,
+            free_blocks=pool.free,
+            reused_tokens=self._reused,
+            preemptions=self._preemptions,
+        )
+
+    def most_tokens(self, prompt_tokens: int, rows: int) -> int:
+        """Tokens of prompt and answer together that a request may have, so that the cache can hold it alone.
+
+        Args:
+            prompt_tokens: length of the prompt.
+            rows: rows that the request grows to.
+        """
+        shared = 0 if self._runner.whole_prompts else prompt_tokens // self._runner.block_size
+        own = max(0, self._rows.pool.size - shared) // rows
+        return (shared + own) * self._runner.block_size
+
+    def add_request(self, request: Request) -> None:
+        """Queue a request.
 
         Raises:
-            UserError: the model's logits are not numbers.
+            UserError: the cache can't hold its prompt, or a request of the same id has not ended.
         """
-        if self._slots is not None and _unfinished(self._group):
-            # Rows that have ended are computed too, with the token that they have: the shapes are static.
-            ids, positions = [r.last_id for r in self._group], [r.length - 1 for r in self._group]
-            logits_NV = self._slots.decode(ids, positions)
+        size = self._rows.pool.size * self._runner.block_size
+        if len(request.prompt_ids) > size:
+            raise UserError(
+                f"prompt: it has {len(request.prompt_ids)} tokens, but the cache holds {size}. Allowed: a shorter one, "
+                "or more num_blocks."
+            )
+        if any(entry.request.id == request.id for entry in (*self._running, *self._waiting)):
+            raise UserError(f"request {request.id}: has not ended yet. Allowed: another id.")
+        if request.has_ended:
+            self._ended.append(request)
         else:
-            self._form_group()
-            if self._slots is None:
+            self._waiting.append(_Entry(request, [Row(list(request.prompt_ids))]))
+
+    def abort(self, request_id: str) -> None:
+        """End a request where it is and free its blocks; without effect where it has ended."""
+        for entry in (*self._running, *self._waiting):
+            if entry.request.id == request_id:
+                entry.request.abort()
+                self._drop(entry)
+
+    def step(self) -> list[Piece]:
+        """Compute once.
+
+        Returns:
+            What the answers have grown by; empty where nothing was certain yet, or there is no work.
+        Raises:
+            UserError: the model's logits are not numbers; the request is ended.
+        """
+        self._turn += 1
+        pieces = [piece for request in self._ended for piece in request.take_pieces()]
+        self._ended = []
+        self._admit()
+        self._prefill()
+        self._decode()
+        for entry in list(self._running):
+            pieces += self._advance(entry)
+        return pieces
+
+    def _admit(self) -> None:
+        """Begin the oldest requests, as long as there are rows and blocks for them."""
+        while self._waiting:
+            entry = self._waiting[0]
+            width = sum(running.request.width for running in self._running)
+            needed = sum(len(row.tokens) // self._runner.block_size + 1 for row in entry.rows)
+            too_many = width + entry.request.width > self._max_rows or needed > self._rows.pool.free
+            if self._running and too_many:
                 return
-            logits_NV = self._slots.prefill([request.prompt_ids for request in self._group])
-        for request, logits_V in zip(self._group, logits_NV, strict=True):
-            if request.finish_reason is None:
-                request.append(next_token(logits_V, request.params, request.seen, request.seed, request.length))
+            self._running.append(self._waiting.popleft())
+            entry.request.start()
 
-    def _form_group(self) -> None:
-        """Take the next requests from the queue; without any, the engine holds no slots."""
-        waiting = _unfinished(self._waiting)
-        self._group, self._waiting = waiting[: self._max_batch_size], waiting[self._max_batch_size :]
-        self._slots = None
-        if not self._group:
+    def _prefill(self) -> None:
+        """Compute a piece of the prompt that has waited longest."""
+        missing = [(entry, row) for entry, row in self._unfinished() if row.missing > 1]
+        if not missing:
             return
-        for request in self._group:
-            request.start()
-        longest = max(len(request.prompt_ids) + request.limit for request in self._group)
-        self._slots = self._runner.slots(len(self._group), longest)
+        entry, row = min(missing, key=lambda pair: pair[1].turn)
+        request = entry.request
+        if not request.wants_prompt_scores:
+            found = self._rows.find(row)
+            self._reused += found
+            request.note_reused(found)
+        # What was found may leave one token, which is decoded.
+        if row.missing == 1:
+            return
+        count = row.missing if self._runner.whole_prompts else min(row.missing, LONGEST_CHUNK)
+        if not self._reserve(entry, row, row.computed + count):
+            return
+        chunk = Chunk(row.tokens[row.computed : row.computed + count], row.computed, row.blocks)
+        if request.wants_prompt_scores:
+            logits_TV = self._runner.score(chunk)
+            request.take_prompt_scores(chunk.start, logits_TV)
+            self._computed(row, count, logits_TV[-1])
+        else:
+            self._computed(row, count, self._runner.prefill(chunk))
 
+    def _decode(self) -> None:
+        """Compute one token of the rows that have one missing; those that have waited longest first."""
+        ready = sorted((pair for pair in self._unfinished() if pair[1].missing == 1), key=lambda pair: pair[1].turn)
+        chosen = [pair for pair in ready[: self._max_rows] if self._reserve(*pair, len(pair[1].tokens))]
+        # Later rows may have taken the blocks of earlier ones.
+        rows = [row for entry, row in chosen if entry in self._running]
+        if not rows:
+            return
+        logits_BV = self._runner.decode([Chunk(row.tokens[-1:], row.computed, row.blocks) for row in rows])
+        for row, logits_V in zip(rows, logits_BV, strict=True):
+            self._computed(row, 1, logits_V)
 
-def _unfinished(requests: Sequence[Request]) -> list[Request]:
-    return [request for request in requests if request.finish_reason is None]
+    def _computed(self, row: Row, count: int, logits_V: NDArray[np.float32]) -> None:
+        row.computed += count
+        row.turn = self._turn
+        row.logits = None if row.missing else logits_V
+        self._rows.remember(row)
+
+    def _unfinished(self) -> Iterator[tuple[_Entry, Row]]:
+        return ((entry, row) for entry in self._running for row in entry.rows)
+
+    def _reserve(self, entry: _Entry, row: Row, tokens: int) -> bool:
+        """Give a row blocks for its first tokens; False where the request lost its blocks, now or before."""
+        while entry in self._running:
+            if self._rows.extend(row, tokens):
+                return True
+            self._preempt(self._running[-1])
+        return False
+
+    def _preempt(self, entry: _Entry) -> None:
+        self._preemptions += 1
+        self._running.remove(entry)
+        for row in entry.rows:
+            self._rows.release(row)
+        self._waiting.appendleft(entry)
+
+    def _advance(self, entry: _Entry) -> list[Piece]:
+        """Let a request choose tokens where all of its rows have logits."""
+        logits = [row.logits for row in entry.rows if row.logits is not None]
+        if len(logits) < len(entry.rows):
+            return []
+        try:
+            following = entry.request.advance(logits)
+        except UserError:
+            self._drop(entry)
+            raise
+        if following:
+            self._follow(entry, following)
+        else:
+            self._drop(entry)
+        return entry.request.take_pieces()
+
+    def _follow(self, entry: _Entry, following: Sequence[tuple[int, int]]) -> None:
+        """Put tokens behind rows: (number of the row, token) for each row from now on."""
+        uses = Counter(number for number, _ in following)
+        for number, row in enumerate(entry.rows):
+            if not uses[number]:
+                self._rows.release(row)
+        rows, copies = [], []
+        for number, token_id in following:
+            row, uses[number] = entry.rows[number], uses[number] - 1
+            # The last one to use a row goes on in its blocks: only then may they change.
+            if uses[number]:
+                row, copy = self._rows.fork(row)
+                copies += [copy] if copy else []
+            rows.append((row, token_id))
+        if copies:
+            self._runner.copy(copies)
+        for row, token_id in rows:
+            row.tokens.append(token_id)
+            row.logits = None
+        entry.rows = [row for row, _ in rows]
+
+    def _drop(self, entry: _Entry) -> None:
+        """Forget a request and free its blocks."""
+        for row in entry.rows:
+            self._rows.release(row)
+        if entry in self._running:
+            self._running.remove(entry)
+        else:
+            self._waiting.remove(entry)

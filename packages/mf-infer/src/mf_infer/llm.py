@@ -1,20 +1,25 @@
 """The Python interface: load a model, generate, stream."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import mf_ckpt
+from mf_ckpt.formats.gguf_file import GgufTensors
 from mf_config.problems import UserError
 from mf_config.sections.context import ContextSection
+from mf_data.chat.template import TEMPLATE_FILE, ChatTemplate, Message
 from mf_data.tokenizers.base import Tokenizer
 from mf_data.tokenizers.loading import load_tokenizer, vocabulary_in
-from mf_data.tokenizers.stream import TextStream
-from mf_infer.defaults import with_defaults
+from mf_infer.checks import check, is_integer
+from mf_infer.defaults import GENERATION_FILE, GenerationDefaults
 from mf_infer.engine import Engine
-from mf_infer.outputs import CompletionOutput, RequestOutput
-from mf_infer.prompts import Prompt, as_list, encode_prompt
-from mf_infer.request import Request
+from mf_infer.gguf_tokenizer import gguf_tokenizer
+from mf_infer.outputs import RequestOutput
+from mf_infer.prompts import Prompt, TokenPrompt, as_list, bad_word_ids, encode_prompt
+from mf_infer.request import Context, Request
 from mf_infer.sampling_params import SamplingParams
 from mf_models.model_config import ModelConfig
 from mf_models.threads import sleep_while_waiting
@@ -22,15 +27,44 @@ from mf_models.threads import sleep_while_waiting
 ON_CPU = ContextSection(device_target="CPU")
 """Compiled graphs on the CPU."""
 
+WEIGHT_TYPES = ("float32", "int8")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadOptions:
+    """How a model is loaded.
+
+    Attributes:
+        adapter: a folder with a LoRA adapter in Hugging Face PEFT's form, which is merged into the weights.
+        weight_type: `float32`, or `int8`: the matrices of the blocks are rounded to integers with a scale for each
+            output, which takes a quarter of their memory, and more time.
+        max_batch_size: most answers computed together, at least 1.
+        num_blocks: blocks of the cache, which all requests share, at least 1; the configuration's where None (512 where
+            it has none, of 16 tokens each).
+    """
+
+    adapter: str | Path | None = None
+    weight_type: str = "float32"
+    max_batch_size: int = 8
+    num_blocks: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raises: UserError: a value can't be used; it names the option."""
+        check("weight_type", self.weight_type, self.weight_type in WEIGHT_TYPES, ", ".join(WEIGHT_TYPES))
+        check("max_batch_size", self.max_batch_size, _is_count(self.max_batch_size), "from 1")
+        check("num_blocks", self.num_blocks, self.num_blocks is None or _is_count(self.num_blocks), "from 1")
+
 
 class LLM:
     """A loaded model. Not for several threads at once.
 
     Attributes:
-        path: the directory that was loaded.
+        path: what was loaded.
         config: the family's configuration, such as `LlamaConfig`.
-        tokenizer: None where the directory has no tokenizer and none was given: prompts are tokens then, and
-            answers have no text.
+        tokenizer: None where the model has no tokenizer and none was given: prompts are tokens then, and answers have
+            no text.
+        engine: computes the requests; a program that has many of them adds them there, and steps it itself.
+        defaults: what the model says of generation.
     """
 
     def __init__(
@@ -40,39 +74,44 @@ class LLM:
         config: ModelConfig | None = None,
         tokenizer: Tokenizer | None = None,
         context: ContextSection = ON_CPU,
-        max_batch_size: int = 8,
+        options: LoadOptions | None = None,
     ):
         """Load a model; the first request of each size waits for its graphs to compile.
 
         Args:
-            path: a Hugging Face model directory, an mf checkpoint, or a run's output_dir or checkpoint folder, of which
-                the newest complete checkpoint is taken.
-            config: a family's configuration in place of the directory's config.json; the weights must fit it.
-            tokenizer: in place of the directory's.
+            path: a Hugging Face model directory, an mf checkpoint, a GGUF file, or a run's output_dir or checkpoint
+                folder, of which the newest complete checkpoint is taken. With `config` also a MindFormers `.ckpt`.
+            config: a family's configuration in place of the model's own; the weights must fit it.
+            tokenizer: in place of the model's.
             context: the device and MindSpore's settings, which hold for the whole process.
-            max_batch_size: most requests computed together, at least 1.
+            options: how it is loaded; None means `LoadOptions()`.
         Raises:
             UserError: there is no complete checkpoint, or it can't be used; the message says why.
         """
-        if max_batch_size < 1:
-            raise UserError(f"max_batch_size: {max_batch_size} can't be used. Allowed: from 1.")
+        options = options or LoadOptions()
         # Opened here too, so that a mistake in the path need not wait for MindSpore.
-        self.path = mf_ckpt.open(mf_ckpt.find(path)).path
-        if tokenizer is None and self.path.is_dir() and vocabulary_in(self.path) is not None:
-            tokenizer = load_tokenizer(self.path)
-        self.tokenizer = tokenizer
+        reader = mf_ckpt.open(mf_ckpt.find(path))
+        self.path = reader.path
+        self._folder = self.path if self.path.is_dir() else None
+        self.tokenizer = tokenizer or _own_tokenizer(reader)
         sleep_while_waiting()
         # Not on top: help texts and mistakes in a path must not wait for MindSpore.
-        from mf_infer.loading import open_runner
+        from mf_infer.loading import Source, open_runner
 
+        adapter = Path(options.adapter) if options.adapter else None
+        source = Source(self.path, config, adapter, options.weight_type)
         self.config: ModelConfig
-        self.config, runner = open_runner(self.path, config, context, max_batch_size)
-        self._engine = Engine(runner, max_batch_size)
+        self.config, runner = open_runner(source, context, options.num_blocks)
+        self.engine = Engine(runner, options.max_batch_size)
+        file = self.path / GENERATION_FILE
+        takes_file = config is None and file.is_file()
+        self.defaults = GenerationDefaults.of_file(file) if takes_file else GenerationDefaults.of_keys(self.config)
+        self.end_ids = frozenset(self.config.eos_token_ids) | frozenset(self.defaults.end_ids)
 
     def generate(
         self, prompts: Prompt | Sequence[Prompt], params: SamplingParams | Sequence[SamplingParams] | None = None
     ) -> list[RequestOutput]:
-        """Answer prompts; those that fit in a batch are computed together.
+        """Answer prompts; as many as fit are computed together.
 
         Args:
             prompts: one prompt or several, each text or `{"prompt_token_ids": [...]}`.
@@ -87,75 +126,119 @@ class LLM:
         settings = list(params) if isinstance(params, Sequence) else [params or SamplingParams()] * len(asked)
         if len(settings) != len(asked):
             raise UserError(f"{len(settings)} settings for {len(asked)} prompts. Allowed: one, or one for each prompt.")
-        requests = [self._request(prompt, chosen) for prompt, chosen in zip(asked, settings, strict=True)]
+        requests = [self.request(prompt, chosen) for prompt, chosen in zip(asked, settings, strict=True)]
         for _ in self._run(requests):
             pass
-        return [_output(prompt, request) for prompt, request in zip(asked, requests, strict=True)]
+        texts = [prompt if isinstance(prompt, str) else None for prompt in asked]
+        return [request.output(text) for request, text in zip(requests, texts, strict=True)]
 
     def stream(self, prompt: Prompt, params: SamplingParams | None = None) -> Iterator[str]:
         """Answer one prompt piece by piece; stop iterating, and the request ends.
 
         Args:
             prompt: text or `{"prompt_token_ids": [...]}`.
-            params: settings; None means `SamplingParams()`.
+            params: settings for one answer; None means `SamplingParams()`. Of beam search, all text comes at the end.
         Yields:
             Pieces of text that are not empty; joined they are the text that `generate` returns.
         Raises:
-            UserError: as in `generate`, before the first piece.
+            UserError: as in `generate`, before the first piece; or the settings ask for several answers.
         """
-        request = self._request(prompt, params or SamplingParams())
+        chosen = params or SamplingParams()
+        check("n", chosen.n, chosen.n == 1, "1 for a stream")
+        request = self.request(prompt, chosen)
         sent = 0
         for _ in self._run([request]):
-            piece = "".join(request.pieces[sent:])
-            sent = len(request.pieces)
+            texts = request.texts
+            piece, sent = "".join(texts[sent:]), len(texts)
             if piece:
                 yield piece
 
-    def default_params(self, prompt: Prompt, **given: Any) -> SamplingParams:
-        """Settings for a prompt as the model's configuration has them.
+    def request(self, prompt: Prompt, params: SamplingParams, request_id: str = "") -> Request:
+        """A request for `engine.add_request`.
 
         Args:
-            prompt: the prompt, whose length max_decode_length includes.
-            **given: settings that replace the configuration's, by their names in `SamplingParams`.
-        Returns:
-            The settings.
+            prompt: text or `{"prompt_token_ids": [...]}`.
+            params: settings.
+            request_id: any text that no other request has; one is made up where it is empty.
         Raises:
-            UserError: a setting can't be used, or max_decode_length leaves no room for an answer.
+            UserError: the prompt or the settings don't go with the model.
         """
-        return with_defaults(self.config, len(self._encode(prompt)), given)
-
-    def _encode(self, prompt: Prompt) -> list[int]:
-        return encode_prompt(prompt, self.tokenizer, self.config.vocab_size)
-
-    def _request(self, prompt: Prompt, params: SamplingParams) -> Request:
-        ids = self._encode(prompt)
-        room = self.config.max_positions - len(ids)
-        if room < 0:
+        ids = self.encode(prompt)
+        if len(ids) > self.config.max_positions:
             raise UserError(
                 f"prompt: it has {len(ids)} tokens, but the model's context holds {self.config.max_positions}."
             )
         if params.stop_strings and self.tokenizer is None:
             raise UserError("stop: the model has no tokenizer, so there is no text. Allowed: stop_token_ids.")
-        text = TextStream(self.tokenizer) if self.tokenizer is not None else None
-        return Request(ids, params, self.config.eos_token_ids, room, text)
+        width = max(params.drawn, params.num_beams)
+        room = min(self.config.max_positions, self.engine.most_tokens(len(ids), width)) - len(ids)
+        words = bad_word_ids(params.bad_words, self.tokenizer)
+        return Request(ids, params, Context(self.end_ids, max(room, 0), self.tokenizer, words), request_id)
+
+    def default_params(self, prompt: Prompt, **given: Any) -> SamplingParams:
+        """Settings for a prompt as the model has them: in generation_config.json, else in its configuration.
+
+        Args:
+            prompt: the prompt, whose length may count.
+            **given: settings that replace the model's, by their names in `SamplingParams`.
+        Returns:
+            The settings.
+        Raises:
+            UserError: a setting can't be used, or the model's greatest length leaves no room for an answer.
+        """
+        return self.defaults.params(len(self.encode(prompt)), self.config.max_positions, given)
+
+    @cached_property
+    def chat_template(self) -> ChatTemplate:
+        """What writes conversations as text.
+
+        Raises:
+            UserError: the model has none, or it is broken.
+        """
+        if self.tokenizer is None:
+            raise UserError("the model has no tokenizer, so it has no chat template. Allowed: prompts.")
+        if self._folder is not None and (self._folder / TEMPLATE_FILE).is_file():
+            return ChatTemplate.from_pretrained(self._folder)
+        return ChatTemplate.from_settings(self.tokenizer.settings)
+
+    def chat_prompt(self, messages: Sequence[Message]) -> TokenPrompt:
+        """The prompt that asks for the next message of a conversation.
+
+        Args:
+            messages: what was said, from the beginning, each with `role` and `content`.
+        Raises:
+            UserError: the model has no chat template, or it refuses the messages.
+        """
+        template = self.chat_template
+        assert self.tokenizer is not None
+        return {"prompt_token_ids": template.encode(messages, self.tokenizer, add_generation_prompt=True)}
+
+    def encode(self, prompt: Prompt) -> list[int]:
+        """Tokens of a prompt; raises `UserError` where it can't be used."""
+        return encode_prompt(prompt, self.tokenizer, self.config.vocab_size)
 
     def _run(self, requests: Sequence[Request]) -> Iterator[None]:
         """Step the engine until the requests have ended; yields after each step and at the end."""
         for request in requests:
-            self._engine.add(request)
+            self.engine.add_request(request)
         try:
-            while any(request.finish_reason is None for request in requests):
-                self._engine.step()
+            while not all(request.has_ended for request in requests):
+                self.engine.step()
                 yield
             # The steps of another stream may have ended the requests since the caller looked at them.
             yield
         finally:
             for request in requests:
-                request.abort()
+                self.engine.abort(request.id)
 
 
-def _output(prompt: Prompt, request: Request) -> RequestOutput:
-    assert request.finish_reason in ("stop", "length")
-    answer = CompletionOutput("".join(request.pieces), request.token_ids, request.finish_reason)
-    text = prompt if isinstance(prompt, str) else None
-    return RequestOutput(text, request.prompt_ids, [answer], request.seconds)
+def _own_tokenizer(reader: mf_ckpt.Reader) -> Tokenizer | None:
+    """The tokenizer of a model, None where it has none."""
+    if isinstance(reader.weights, GgufTensors):
+        return gguf_tokenizer(reader.weights.metadata, str(reader.path))
+    folder = reader.path if reader.path.is_dir() else reader.path.parent
+    return load_tokenizer(folder) if vocabulary_in(folder) is not None else None
+
+
+def _is_count(value: object) -> bool:
+    return is_integer(value) and isinstance(value, int) and value >= 1

@@ -6,6 +6,7 @@ from typing import TypedDict
 
 from mf_config.problems import UserError
 from mf_data.tokenizers.base import Tokenizer
+from mf_infer.sampling_params import BadWord
 
 
 class TokenPrompt(TypedDict):
@@ -56,3 +57,23 @@ def _as_integers(ids: Sequence[int]) -> list[int]:
         return [operator.index(token_id) for token_id in ids]
     except TypeError:
         raise UserError(f"prompt_token_ids: {ids!r} can't be read. Allowed: a list of integers.") from None
+
+
+def bad_word_ids(words: Sequence[BadWord], tokenizer: Tokenizer | None) -> list[list[int]]:
+    """What an answer must not hold, as runs of tokens.
+
+    Args:
+        words: texts and runs of tokens. A text is meant at the beginning of a line and behind a space.
+        tokenizer: the model's.
+    Raises:
+        UserError: there is a text, and the model has no tokenizer.
+    """
+    found = []
+    for word in words:
+        if not isinstance(word, str):
+            found.append(_as_integers(word))
+            continue
+        if tokenizer is None:
+            raise UserError("bad_words: the model has no tokenizer, so it can't read text. Allowed: lists of tokens.")
+        found += [tokenizer.encode(text, add_special_tokens=False) for text in (word, f" {word.lstrip()}")]
+    return found

@@ -1,101 +1,164 @@
-"""One prompt and its answer so far."""
+"""One prompt, its settings and its answers so far."""
 
 import secrets
 import time
 from collections.abc import Collection, Sequence
-from typing import Literal
+from dataclasses import dataclass
 
-from mf_data.tokenizers.stream import TextStream
+import numpy as np
+from numpy.typing import NDArray
+
+from mf_data.tokenizers.base import Tokenizer
+from mf_infer.answer import Answer, Ending
+from mf_infer.beam_search import BeamSearch
+from mf_infer.logit_rules import LogitRules
+from mf_infer.logprobs import TokenLogprobs, log_softmax, token_logprobs
+from mf_infer.outputs import Piece, RequestOutput
+from mf_infer.sampler import checked
+from mf_infer.sampling import Sampling
 from mf_infer.sampling_params import SamplingParams
-from mf_infer.stopping import StopStrings
+from mf_infer.search import Following, Search
 
-FinishReason = Literal["stop", "length", "abort"]
-"""Why an answer ended: an end token or a stop string; its length; nobody wants it any more."""
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a model gives to a request.
+
+    Attributes:
+        end_ids: its end tokens.
+        room: tokens that fit behind the prompt, at least 0.
+        tokenizer: makes text of the answers; None leaves them without.
+        bad_words: the bad_words of the settings as tokens.
+    """
+
+    end_ids: Collection[int]
+    room: int
+    tokenizer: Tokenizer | None = None
+    bad_words: Sequence[Sequence[int]] = ()
 
 
 class Request:
-    """The state of one request; the engine appends tokens until `finish_reason` is set.
+    """The state of one request; the engine hands it logits until it has ended.
 
     Attributes:
+        id: tells it from others.
         prompt_ids: tokens of the prompt.
-        params: the request's settings.
-        seed: of the random numbers.
-        limit: most tokens of the answer.
-        token_ids: tokens of the answer, the end token included.
-        pieces: text of the answer as it became certain; joined it is the text.
-        seen: distinct tokens of prompt and answer.
-        finish_reason: None while the answer grows.
+        params: its settings.
+        reused_tokens: tokens of the prompt that were in the cache already.
         seconds: from the first work on the request to its last token; 0 before that.
     """
 
-    def __init__(
-        self,
-        prompt_ids: Sequence[int],
-        params: SamplingParams,
-        end_ids: Collection[int],
-        room: int,
-        text: TextStream | None,
-    ):
-        """Starts with an empty answer.
+    def __init__(self, prompt_ids: Sequence[int], params: SamplingParams, context: Context, request_id: str = ""):
+        """Starts with empty answers.
 
         Args:
             prompt_ids: tokens of the prompt, at least one.
             params: settings.
-            end_ids: the model's end tokens.
-            room: tokens that fit in the model's context behind the prompt, at least 0.
-            text: decodes the answer; None leaves it without text.
+            context: the model's part.
+            request_id: any text of its own; one is made up where it is empty.
         """
+        self.id = request_id or secrets.token_hex(8)
         self.prompt_ids = list(prompt_ids)
         self.params = params
-        self.seed = secrets.randbits(64) if params.seed is None else params.seed
-        self.limit = min(params.max_tokens, room)
-        self.token_ids: list[int] = []
-        self.pieces: list[str] = []
-        self.seen = set(prompt_ids)
-        self.finish_reason: FinishReason | None = "length" if self.limit == 0 else None
+        self.reused_tokens = 0
         self.seconds = 0.0
         self._started = 0.0
-        self._end_ids = frozenset(params.stop_token_ids) | (frozenset() if params.ignore_eos else frozenset(end_ids))
-        self._text = text
-        self._stops = StopStrings(params.stop_strings)
+        self._prompt_logprobs: list[TokenLogprobs | None] = [None]
+        self._search = _search(self.prompt_ids, params, context)
+        self._sent: list[tuple[int, int]] = []
+        self._has_ended = not self.wants_prompt_scores and Ending.of(params, (), context.room).limit == 0
 
     @property
-    def last_id(self) -> int:
-        """The newest token, of the answer or, before there is one, of the prompt."""
-        return (self.token_ids or self.prompt_ids)[-1]
+    def width(self) -> int:
+        """Most rows that it grows to."""
+        return self._search.width
 
     @property
-    def length(self) -> int:
-        """Tokens of prompt and answer."""
-        return len(self.prompt_ids) + len(self.token_ids)
+    def has_ended(self) -> bool:
+        """Whether nothing more comes."""
+        return self._has_ended
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """Text of the first answer as it became certain."""
+        grown = self._search.grown
+        return grown[0].pieces if grown else ()
+
+    @property
+    def wants_prompt_scores(self) -> bool:
+        """Whether the logits after each token of the prompt are needed, and were not given yet."""
+        return self.params.prompt_logprobs is not None and len(self._prompt_logprobs) < len(self.prompt_ids)
 
     def start(self) -> None:
         """Note that work on the request begins."""
-        self._started = time.perf_counter()
+        self._started = self._started or time.perf_counter()
 
-    def append(self, token_id: int) -> None:
-        """Take the next token of the answer, and end the answer where it asks for that."""
-        assert self.finish_reason is None
-        self.token_ids.append(token_id)
-        self.seen.add(token_id)
+    def note_reused(self, tokens: int) -> None:
+        """Note that tokens were found in the cache; those of the answer, after a preemption, don't count."""
+        if self._search.length == 0:
+            self.reused_tokens += tokens
+
+    def take_prompt_scores(self, start: int, logits_TV: NDArray[np.float32]) -> None:
+        """Take the logits after the tokens of the prompt from place `start` on, [T, V]; in order."""
+        count = self.params.prompt_logprobs or 0
+        followers = self.prompt_ids[start + 1 : start + 1 + len(logits_TV)]
+        for place, (token_id, logits_V) in enumerate(zip(followers, logits_TV, strict=False), start + 1):
+            if place == len(self._prompt_logprobs):
+                record = token_logprobs(log_softmax(checked(logits_V, place)), token_id, count)
+                self._prompt_logprobs.append(record)
+
+    def advance(self, logits: Sequence[NDArray[np.float32]]) -> Following:
+        """Choose the next tokens; see `Search.advance`.
+
+        Raises:
+            UserError: the logits are not numbers.
+        """
+        position = len(self.prompt_ids) + self._search.length
+        following = self._search.advance([checked(logits_V, position) for logits_V in logits])
         self.seconds = time.perf_counter() - self._started
-        if token_id in self._end_ids:
-            self._finish("stop")
-            return
-        self._add_text(self._text.push(token_id) if self._text else "")
-        if self._stops.found:
-            self.finish_reason = "stop"
-        elif len(self.token_ids) == self.limit:
-            self._finish("length")
+        self._has_ended = not following
+        return following
 
     def abort(self) -> None:
-        """End the answer where it is, if it has not ended."""
-        self.finish_reason = self.finish_reason or "abort"
+        """End the answers where they are."""
+        self._search.abort()
+        self._has_ended = True
 
-    def _finish(self, reason: FinishReason) -> None:
-        self._add_text(self._text.finish() if self._text else "")
-        self.pieces.append(self._stops.finish())
-        self.finish_reason = "stop" if self._stops.found else reason
+    def take_pieces(self) -> list[Piece]:
+        """What the answers have grown by since the last call."""
+        grown = self._search.grown
+        self._sent += [(0, 0)] * (len(grown) - len(self._sent))
+        pieces = []
+        for index, answer in enumerate(grown):
+            tokens, texts = self._sent[index]
+            if len(answer.token_ids) == tokens and (tokens or answer.finish_reason is None):
+                continue
+            self._sent[index] = len(answer.token_ids), len(answer.pieces)
+            logprobs = answer.logprobs[tokens:] if self.params.logprobs is not None else []
+            text = "".join(answer.pieces[texts:])
+            pieces.append(Piece(self.id, index, text, answer.token_ids[tokens:], logprobs, answer.finish_reason))
+        return pieces
 
-    def _add_text(self, text: str) -> None:
-        self.pieces.append(self._stops.push(text))
+    def output(self, prompt: str | None) -> RequestOutput:
+        """The answers as the person gets them, once the request has ended.
+
+        Args:
+            prompt: the prompt's text, None where it was given as tokens.
+        """
+        answers = [answer.output(self.params.logprobs is not None) for answer in self._search.grown]
+        logprobs = self._prompt_logprobs if self.params.prompt_logprobs is not None else None
+        return RequestOutput(prompt, self.prompt_ids, answers, self.seconds, logprobs, self.reused_tokens)
+
+
+def _search(prompt_ids: Sequence[int], params: SamplingParams, context: Context) -> Search:
+    """What finds the answers that the settings ask for."""
+    ending = Ending.of(params, context.end_ids, context.room)
+    rules = LogitRules(params, context.bad_words, ending.end_ids)
+
+    def new_answer() -> Answer:
+        return Answer(ending, context.tokenizer)
+
+    if params.num_beams > 1:
+        return BeamSearch(prompt_ids, rules, ending.limit, new_answer)
+    seed = secrets.randbits(64) if params.seed is None else params.seed
+    return Sampling(prompt_ids, rules, seed, [new_answer() for _ in range(params.drawn)])

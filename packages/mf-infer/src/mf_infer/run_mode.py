@@ -1,6 +1,7 @@
 """Run mode `predict` of a run configuration."""
 
 import json
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -11,8 +12,11 @@ from mf_data.files import write_atomically
 from mf_data.opening import open_tokenizer
 from mf_infer.cli.text import print_stream, print_title
 from mf_infer.llm import LLM
+from mf_infer.outputs import RequestOutput
 
 PREDICTIONS = "predictions.jsonl"
+RESULT = "text_generation_result.txt"
+"""MindFormers' name of the result of a task, without `save_file`."""
 
 
 class PredictOptions(Protocol):
@@ -27,9 +31,10 @@ def predict(config: RunConfig, options: PredictOptions) -> int:
     """Answer the prompts of `input_data` with the model of `load_checkpoint`, or of output_dir's newest checkpoint.
 
     Prints each answer and writes `output_dir/predictions.jsonl`, one object a prompt: prompt, text, token_ids,
-    finish_reason, tokens_per_second. The network is the one of `model.model_config`, with its generation keys; the
-    tokenizer is that of `processor`, or the checkpoint's where it has none; `seed` makes drawn tokens the same in each
-    run.
+    finish_reason, tokens_per_second; and the same texts as MindFormers writes them to `save_file`, or to
+    `output_dir/text_generation_result.txt`. The network is the one of `model.model_config`, with its generation keys;
+    the tokenizer is that of `processor`, or the checkpoint's where it has none; `seed` makes drawn tokens the same in
+    each run.
 
     Args:
         config: the run configuration.
@@ -39,7 +44,8 @@ def predict(config: RunConfig, options: PredictOptions) -> int:
     Raises:
         UserError: there is no prompt or no checkpoint, or the checkpoint does not fit the configuration.
     """
-    if not config.prompts:
+    prompts = list(read_prompts(config.prompts))
+    if not prompts:
         raise UserError("input_data: is missing, so nothing can be predicted. Allowed: a prompt, or a list of prompts.")
     section = config.tokenizer
     llm = LLM(
@@ -48,10 +54,12 @@ def predict(config: RunConfig, options: PredictOptions) -> int:
         tokenizer=open_tokenizer(section, None) if section else None,
         context=config.context,
     )
-    settings = [llm.default_params(prompt, seed=config.seed) for prompt in config.prompts]
-    outputs = llm.generate(config.prompts, settings)
+    settings = [llm.default_params(prompt, seed=config.seed) for prompt in prompts]
+    outputs = llm.generate(prompts, settings)
     lines = [json.dumps(output.as_json(), ensure_ascii=False) for output in outputs]
     write_atomically(Path(config.output_dir) / PREDICTIONS, "".join(f"{line}\n" for line in lines).encode())
+    result = Path(config.save_file) if config.save_file else Path(config.output_dir) / RESULT
+    write_atomically(result, as_result(outputs).encode())
     for number, (output, line) in enumerate(zip(outputs, lines, strict=True), 1):
         if options.json:
             print_stream([line])
@@ -59,3 +67,36 @@ def predict(config: RunConfig, options: PredictOptions) -> int:
             print_title(number, output.prompt or "")
             print_stream([output.outputs[0].text])
     return OK
+
+
+def read_prompts(given: Iterable[str]) -> Iterator[str]:
+    r"""The prompts that `input_data` means.
+
+    Args:
+        given: texts, in which `\n` stands for the end of a line, and names of text files with one prompt a line.
+    Raises:
+        UserError: a file is no text.
+    """
+    for text in given:
+        if not _is_file(text):
+            yield text.replace("\\n", "\n")
+            continue
+        try:
+            lines = Path(text).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"input_data: {text}: can't be read: {error}.") from error
+        yield from (line.replace("\\n", "\n") for line in lines if line.strip())
+
+
+def as_result(outputs: Sequence[RequestOutput]) -> str:
+    """What MindFormers writes: a list in Python's own form, with the text of prompt and answer for each prompt."""
+    texts = [{"text_generation_text": [f"{output.prompt}{output.outputs[0].text}"]} for output in outputs]
+    return f"{texts}\n"
+
+
+def _is_file(text: str) -> bool:
+    """Whether a text is the name of a file; a long prompt is no name at all."""
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):
+        return False

@@ -1,66 +1,78 @@
-"""Runs a model's compiled steps in a few static sizes. Legend: B rows, N <= B requests, T tokens, V vocabulary."""
+"""Runs a model's compiled steps in a few static sizes. Legend: B rows, T tokens, N blocks of a row, V vocabulary."""
 
 from collections.abc import Sequence
 
 import numpy as np
-from mindspore import Tensor
+from mindspore import Tensor, nn
 from numpy.typing import NDArray
 
-from mf_infer.buckets import SHORTEST_PREFILL, SMALLEST_CACHE, bucket
-from mf_models.cache import CachedStep
+from mf_infer.blocks import NOBODY
+from mf_infer.buckets import ROW_GROWTH, SHORTEST_PREFILL, SMALLEST_CONTEXT, bucket
+from mf_infer.chunks import Chunk
+from mf_models.cache import BlockCopy, CachedStep, ScoringStep
 from mf_models.layers.causal_lm import CausalLanguageModel
-
-
-class CellSlots:
-    """A cache of one size and the graphs that use it: one for decoding, and one for each length of prefill."""
-
-    def __init__(self, model: CausalLanguageModel, rows: int, tokens: int):
-        """Takes the model, and the cache's size."""
-        self._rows = rows
-        self._tokens = tokens
-        self._step = CachedStep(model, model.new_cache(rows, tokens))
-
-    def prefill(self, prompts: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        """Logits [N, V] after each of N prompts; see `Slots.prefill`."""
-        length = bucket(max(map(len, prompts)), SHORTEST_PREFILL, self._tokens)
-        # Rows without a request read one token 0, which no other row sees.
-        ids_BT = np.zeros((self._rows, length), np.int32)
-        last_B = np.zeros(self._rows, np.int32)
-        for row, prompt in enumerate(prompts):
-            ids_BT[row, : len(prompt)] = prompt
-            last_B[row] = len(prompt) - 1
-        return self._run(ids_BT, np.zeros(self._rows, np.int32), last_B)[: len(prompts)]
-
-    def decode(self, token_ids: Sequence[int], positions: Sequence[int]) -> NDArray[np.float32]:
-        """Logits [N, V] after one more token of each of N requests; see `Slots.decode`."""
-        ids_B1 = np.zeros((self._rows, 1), np.int32)
-        start_B = np.zeros(self._rows, np.int32)
-        ids_B1[: len(token_ids), 0] = token_ids
-        start_B[: len(positions)] = positions
-        return self._run(ids_B1, start_B, np.zeros(self._rows, np.int32))[: len(token_ids)]
-
-    def _run(
-        self, ids_BT: NDArray[np.int32], start_B: NDArray[np.int32], last_B: NDArray[np.int32]
-    ) -> NDArray[np.float32]:
-        """Logits [B, V] of one step; arguments as in `CachedStep.construct`."""
-        logits_BV: NDArray[np.float32] = self._step(Tensor(ids_BT), Tensor(start_B), Tensor(last_B)).asnumpy()
-        return logits_BV
+from mf_models.layers.rope import DynamicRotaryAngles
 
 
 class CellRunner:
-    """A model and its slots, which are kept: each size compiles once."""
+    """A model, its cache and its steps; see `Runner`. Each size compiles when it is first needed.
 
-    def __init__(self, model: CausalLanguageModel, max_batch_size: int, max_tokens: int):
-        """Takes the model, the most requests computed together, and the most tokens of one (the model's context)."""
-        self._model = model
-        self._max_batch_size = max_batch_size
+    Attributes:
+        blocks: blocks of the cache.
+        block_size: tokens of a block.
+        whole_prompts: whether the model's positions are scaled by the length of the text.
+    """
+
+    def __init__(self, model: CausalLanguageModel, blocks: int, block_size: int, max_tokens: int):
+        """Takes the model, the cache's sizes, and the most tokens of one row (the model's context)."""
+        cache = model.new_cache(blocks, block_size)
+        self.blocks = blocks
+        self.block_size = block_size
+        self.whole_prompts = isinstance(model.model.angles, DynamicRotaryAngles)
         self._max_tokens = max_tokens
-        self._slots: dict[tuple[int, int], CellSlots] = {}
+        self._step = CachedStep(model, cache)
+        self._scoring = ScoringStep(model, cache)
+        self._copy = BlockCopy(cache)
 
-    def slots(self, count: int, tokens: int) -> CellSlots:
-        """Slots for `count` requests of up to `tokens` tokens; see `Runner.slots`."""
-        rows = bucket(count, 1, self._max_batch_size)
-        size = rows, bucket(tokens, SMALLEST_CACHE, self._max_tokens)
-        if size not in self._slots:
-            self._slots[size] = CellSlots(self._model, *size)
-        return self._slots[size]
+    def prefill(self, chunk: Chunk) -> NDArray[np.float32]:
+        """Logits [V] after a chunk; see `Runner.prefill`."""
+        logits_V: NDArray[np.float32] = self._run(self._step, [chunk], 1, self._padded(chunk))[0]
+        return logits_V
+
+    def score(self, chunk: Chunk) -> NDArray[np.float32]:
+        """Logits [T, V] after each token of a chunk; see `Runner.score`."""
+        logits_TV: NDArray[np.float32] = self._run(self._scoring, [chunk], 1, self._padded(chunk))[0]
+        return logits_TV[: len(chunk.tokens)]
+
+    def decode(self, chunks: Sequence[Chunk]) -> NDArray[np.float32]:
+        """Logits [rows, V] after one more token of each row; see `Runner.decode`."""
+        # No limit of its own: the engine has one for the rows.
+        rows = bucket(len(chunks), 1, self.blocks * ROW_GROWTH, ROW_GROWTH)
+        return self._run(self._step, chunks, rows, 1)[: len(chunks)]
+
+    def copy(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Copy blocks; see `Runner.copy`."""
+        count = bucket(len(pairs), 1, self.blocks * ROW_GROWTH, ROW_GROWTH)
+        padded = np.full((count, 2), NOBODY, np.int32)
+        padded[: len(pairs)] = pairs
+        self._copy(Tensor(padded[:, 0].copy()), Tensor(padded[:, 1].copy())).asnumpy()
+
+    def _padded(self, chunk: Chunk) -> int:
+        return bucket(len(chunk.tokens), SHORTEST_PREFILL, max(self._max_tokens, SHORTEST_PREFILL))
+
+    def _run(self, step: nn.Cell, chunks: Sequence[Chunk], rows: int, tokens: int) -> NDArray[np.float32]:
+        """Run a step on padded chunks; rows without one read one token 0, which is written to nobody's block."""
+        ids_BT = np.zeros((rows, tokens), np.int32)
+        start_B, last_B = np.zeros(rows, np.int32), np.zeros(rows, np.int32)
+        tables_BN = np.full((rows, self._columns(chunks)), NOBODY, np.int32)
+        for row, chunk in enumerate(chunks):
+            ids_BT[row, : len(chunk.tokens)] = chunk.tokens
+            start_B[row], last_B[row] = chunk.start, len(chunk.tokens) - 1
+            tables_BN[row, : len(chunk.blocks)] = chunk.blocks
+        logits: NDArray[np.float32] = step(*map(Tensor, (ids_BT, start_B, last_B, tables_BN))).asnumpy()
+        return logits
+
+    def _columns(self, chunks: Sequence[Chunk]) -> int:
+        """Blocks of a row in the smallest graph that holds all chunks."""
+        most, smallest = -(-self._max_tokens // self.block_size), -(-SMALLEST_CONTEXT // self.block_size)
+        return bucket(max(len(chunk.blocks) for chunk in chunks), min(smallest, most), most)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mf_ckpt import CheckpointFamily, Join, KeyMap, PlacementRule, Transpose
+from mf_ckpt import CheckpointFamily, Join, KeyMap, PlacementRule, Transpose, Unstack
 from mf_ckpt.keymap.rows import Row
 from mf_config.layout import Fused, Placement, Shard
 from mf_models.family_tables.transposed import TransposedJoin
@@ -43,23 +43,25 @@ def _placement_rules(table: RuleTable, keys: KeyMap) -> Iterator[PlacementRule]:
     """The family's rules under Hugging Face names; what stands before the layers is of the first pipeline stage."""
     rule_of = {rule.pattern: rule for rule in table.rules}
     row_of = {source: row for row in keys.rows for source in row.sources}
-    stage, done = "first", set()
+    stage, done = "first", set[str]()
     for rule in table.rules:
         row = row_of[rule.pattern]
         in_layer = "{layer}" in rule.pattern
         if in_layer:
             stage = "last"
-        if row.targets[0] not in done:
+        # One pattern for all the experts of a stack.
+        patterns = {row.target} if isinstance(row, Unstack) else set(row.targets)
+        for stored in sorted(patterns - done):
             placements = stored_placements(row, [rule_of[source].placements for source in row.sources])
-            yield PlacementRule(row.targets[0], placements, stage="" if in_layer else stage)
-        done.add(row.targets[0])
+            yield PlacementRule(stored, placements, stage="" if in_layer else stage)
+        done |= patterns
 
 
 def stored_placements(row: Row, placements: Sequence[tuple[Placement, ...]]) -> tuple[Placement, ...]:
     """How the tensor that a row makes is placed.
 
     Args:
-        row: makes one tensor.
+        row: makes one tensor, or equal ones.
         placements: those of its parts, which are all divided over the same axis or not at all.
 
     Returns:
@@ -68,8 +70,16 @@ def stored_placements(row: Row, placements: Sequence[tuple[Placement, ...]]) -> 
     first = placements[0]
     if isinstance(row, Transpose):
         return tuple(replace(placed, dim=row.axes.index(placed.dim)) for placed in first if isinstance(placed, Shard))
+    if isinstance(row, Unstack):
+        # A file has a tensor for each expert, which every rank that holds the expert reads.
+        return tuple(
+            replace(placed, dim=placed.dim - 1) for placed in first if isinstance(placed, Shard) and placed.dim
+        )
     if not isinstance(row, Join | TransposedJoin):
         return first
+    if isinstance(row, Join) and row.groups > 1:
+        unit = sum(row.sizes) // row.groups
+        return tuple(replace(placed, unit=unit) for placed in first if isinstance(placed, Shard))
     shards = [placed for part in placements for placed in part if isinstance(placed, Shard)]
     if not shards:
         return first

@@ -4,6 +4,8 @@ MindSpore's own cache of compiled graphs stays off: it tells graphs apart by the
 the graph of another configuration (other sizes, other constants of the optimizer) without a word.
 """
 
+from functools import cache
+
 import mindspore as ms
 
 from mf_config.problems import UserError
@@ -31,10 +33,32 @@ def _set_device(context: ContextSection) -> None:
         return
     try:
         if context.device_target == "Ascend":
-            ms.set_device(context.device_target, context.device_id)
-            ms.runtime.set_memory(max_size=context.max_device_memory)
+            _set_ascend(context)
         else:
             ms.set_device(context.device_target)
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise UserError(f"context.device_target: {context.device_target} can't be used here: {reason}") from error
+
+
+@cache
+def _set_ascend(context: ContextSection) -> None:
+    """Take an Ascend, and set what only it has; once, as MindSpore refuses some settings the second time."""
+    ms.set_device("Ascend", context.device_id)
+    ms.runtime.set_memory(
+        increase_size=context.mempool_block_size,
+        max_size=context.max_device_memory,
+        optimize_level=context.memory_optimize_level,
+    )
+    if context.runtime_num_threads:
+        ms.runtime.dispatch_threads_num(context.runtime_num_threads)
+    compiler, ascend = context.jit_config, context.ascend_config
+    ms.set_context(jit_config={"jit_level": compiler.jit_level, "infer_boost": compiler.infer_boost})
+    ms.device_context.ascend.op_precision.precision_mode(ascend.precision_mode)
+    ms.device_context.ascend.op_tuning.op_compile(ascend.jit_compile)
+    if ascend.parallel_speed_up_json_path is not None:
+        ms.set_context(ascend_config={"parallel_speed_up_json_path": ascend.parallel_speed_up_json_path})
+    if context.enable_graph_kernel:
+        ms.set_context(enable_graph_kernel=True)
+    if context.deterministic == "ON":
+        ms.set_deterministic(True)

@@ -9,7 +9,7 @@ from typing import Any
 from mf_config.problems import UserError, name_values
 from mf_config.suggest import nearest
 
-_ARCHITECTURES = ("llama", "qwen2", "qwen3")
+_ARCHITECTURES = ("llama", "qwen", "qwen2", "qwen3")
 """Those that llama.cpp calls as Hugging Face does, and whose tensor names a family knows."""
 
 _SIZES = {
@@ -28,6 +28,8 @@ _OPTIONAL = {
 }
 _TOKENS = {"bos_token_id": "bos_token_id", "eos_token_id": "eos_token_id", "pad_token_id": "padding_token_id"}
 _FREQUENCIES = "rope_freqs.weight"
+_QWEN_NAMES = {"rms_norm_eps": "layer_norm_epsilon", "rope_theta": "rotary_emb_base"}
+"""Names that the config.json of Qwen's first generation has in place of Hugging Face's usual ones."""
 
 
 def hf_from_gguf(metadata: Mapping[str, Any], tensors: Mapping[str, tuple[int, ...]], where: str) -> dict[str, Any]:
@@ -56,13 +58,26 @@ def hf_from_gguf(metadata: Mapping[str, Any], tensors: Mapping[str, tuple[int, .
         lacks = ", ".join(missing or ["token_embd.weight"])
         raise UserError(f"{where}: has no {lacks}. Allowed: a whole language model.")
     _check_plain(own, tensors, where)
-    return {
+    found = {
         "model_type": architecture,
         **{name: own[key] for name, key in _SIZES.items()},
         **{name: own[key] for name, key in _OPTIONAL.items() if key in own},
         **{name: metadata.get(f"tokenizer.ggml.{key}") for name, key in _TOKENS.items()},
         "tie_word_embeddings": "output.weight" not in tensors,
         "vocab_size": tensors["token_embd.weight"][0],
+    }
+    return _first_qwen(found) if architecture == "qwen" else found
+
+
+def _first_qwen(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The same under the names of Qwen's first generation; llama.cpp scales nothing in longer texts."""
+    head_dim = found["hidden_size"] // found["num_attention_heads"]
+    known = {name: value for name, value in found.items() if name not in ("num_key_value_heads", "head_dim")}
+    return {_QWEN_NAMES.get(name, name): value for name, value in known.items()} | {
+        "kv_channels": head_dim,
+        "seq_length": found["max_position_embeddings"],
+        "use_dynamic_ntk": False,
+        "use_logn_attn": False,
     }
 
 

@@ -25,6 +25,10 @@ class HfConfig:
         self._sections: list[HfConfig] = []
         self._flatten_rope_parameters()
 
+    def has(self, name: str) -> bool:
+        """Whether the key is there, whatever its value; it still has to be asked for."""
+        return name in self._rest
+
     def count(self, name: str) -> int:
         """A positive integer that must be there."""
         value = self._take(name, _ABSENT)
@@ -36,6 +40,15 @@ class HfConfig:
         if value is None:
             return None
         return value if self._fits(name, value, int, "a positive integer") and self._above_zero(name, value) else None
+
+    def whole(self, name: str, default: int) -> int:
+        """A whole number from 0."""
+        value = self._take(name, default)
+        if not self._fits(name, value, int, "a whole number from 0"):
+            return default
+        if value < 0:
+            self.refuse(name, f"{value!r} is out of range", "from 0")
+        return int(value)
 
     def number(self, name: str, default: float | None = None) -> float:
         """A positive number; one that must be there where there is no default."""
@@ -104,6 +117,22 @@ class HfConfig:
         """A list of words; empty where absent or null."""
         value = self._take(name, None) or []
         return [str(item) for item in value] if self._fits(name, value, list, "a list of words") else []
+
+    def places(self, name: str) -> tuple[int, ...]:
+        """A list of whole numbers from 0; empty where absent or null."""
+        value = self._take(name, None) or []
+        if not self._fits(name, value, list, "a list of whole numbers"):
+            return ()
+        fits = [self._fits(name, item, int, "whole numbers") for item in value]
+        return tuple(value) if all(fits) else ()
+
+    def numbers(self, name: str) -> tuple[float, ...]:
+        """A list of positive numbers that must be there."""
+        value = self._take(name, _ABSENT)
+        if not self._fits(name, value, list, "a list of numbers"):
+            return ()
+        fits = [self._fits(name, item, (int, float), "numbers") and self._above_zero(name, item) for item in value]
+        return tuple(float(item) for item in value) if all(fits) else ()
 
     def require(self, name: str, allowed: Sequence[object], absent: object) -> None:
         """Refuse any value but those that this family can do.

@@ -9,7 +9,14 @@ from mf_models.hf_config import HfConfig
 from mf_models.hf_rotary import read_rotary, rotary_to_hf
 
 
-def read_decoder(hf: HfConfig, *, epsilon: float = 1e-6, tied: bool = False) -> dict[str, Any]:
+def read_decoder(
+    hf: HfConfig,
+    *,
+    epsilon: float = 1e-6,
+    tied: bool = False,
+    original_positions: int | None = None,
+    positions_key: str | None = None,
+) -> dict[str, Any]:
     """Take the common keys out of a config.json.
 
     The dtype in it says how the weights are stored, not how they are computed with, so it is not taken over.
@@ -18,11 +25,13 @@ def read_decoder(hf: HfConfig, *, epsilon: float = 1e-6, tied: bool = False) -> 
         hf: the file.
         epsilon: the family's default of `rms_norm_eps`.
         tied: the family's default of `tie_word_embeddings`.
+        original_positions: see `read_rotary`.
+        positions_key: where the file has its positions, if not in max_position_embeddings.
 
     Returns:
         Values of the keys of `DecoderKeys`.
     """
-    positions = hf.count("max_position_embeddings")
+    positions = hf.count(positions_key or "max_position_embeddings")
     hf.require("attention_dropout", (0.0,), absent=0.0)
     hf.ignore(IGNORED_IN_HF)
     return {
@@ -38,7 +47,7 @@ def read_decoder(hf: HfConfig, *, epsilon: float = 1e-6, tied: bool = False) -> 
         "tie_word_embeddings": hf.flag("tie_word_embeddings", tied),
         "initializer_range": hf.number("initializer_range", 0.02),
         **read_tokens(hf),
-        **read_rotary(hf, positions),
+        **read_rotary(hf, positions, original_positions),
     }
 
 

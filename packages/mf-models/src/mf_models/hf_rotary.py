@@ -5,18 +5,23 @@ from typing import Any
 
 from mf_models.config_keys.rotary import RotaryKeys, RotaryScaling
 from mf_models.hf_config import HfConfig
-from mf_models.layers.frequencies import yarn_amplitude
+from mf_models.layers.frequencies import longrope_amplitude, longrope_factor, yarn_amplitude
 
-_METHODS = {"linear": "PI", "dynamic": "DYNAMIC_NTK", "llama3": "LLAMA3", "yarn": "YARN"}
+_METHODS = {"linear": "PI", "dynamic": "DYNAMIC_NTK", "llama3": "LLAMA3", "yarn": "YARN", "longrope": "LONGROPE"}
 """Hugging Face's rope_type to extend_method."""
 
 
-def read_rotary(hf: HfConfig, positions: int) -> dict[str, Any]:
+_OLDER_NAMES = {"su": "longrope"}
+"""Names that Phi-3's first files have."""
+
+
+def read_rotary(hf: HfConfig, positions: int, original: int | None = None) -> dict[str, Any]:
     """Take `rope_theta` and `rope_scaling` out of a config.json, in either spelling.
 
     Args:
         hf: the file.
         positions: its max_position_embeddings.
+        original: tokens of a text in the first training, where the file has them outside the section.
 
     Returns:
         Values of the keys theta, extend_method and scaling_factor.
@@ -26,11 +31,13 @@ def read_rotary(hf: HfConfig, positions: int) -> dict[str, Any]:
     if section is None:
         return theta
     # Older files say `type`; some say both.
-    older = section.choice("type", ("default", *_METHODS), absent="default")
-    kind = section.choice("rope_type", ("default", *_METHODS), absent=older)
+    names = ("default", *_METHODS, *_OLDER_NAMES)
+    kind = section.choice("rope_type", names, absent=section.choice("type", names, absent="default"))
+    kind = _OLDER_NAMES.get(kind, kind)
     if kind == "default":
         return theta
-    return theta | {"extend_method": _METHODS[kind], "scaling_factor": _READERS[kind](section, positions)}
+    scaling = _read_longrope(section, positions, original) if kind == "longrope" else _READERS[kind](section, positions)
+    return theta | {"extend_method": _METHODS[kind], "scaling_factor": scaling}
 
 
 def rotary_to_hf(config: RotaryKeys) -> dict[str, Any]:
@@ -83,6 +90,19 @@ def _read_yarn(section: HfConfig, positions: int) -> RotaryScaling:
     )
 
 
+def _read_longrope(section: HfConfig, positions: int, original: int | None) -> RotaryScaling:
+    original = section.optional_count("original_max_position_embeddings", original) or positions
+    amplitude, factor = section.optional_number("attention_factor"), section.optional_number("factor")
+    if amplitude is not None:
+        factor = longrope_factor(amplitude, original)
+    return RotaryScaling(
+        factor=max(1.0, positions / original if factor is None else factor),
+        original_max_position_embeddings=original,
+        short_factor=section.numbers("short_factor"),
+        long_factor=section.numbers("long_factor"),
+    )
+
+
 _READERS = {"linear": _read_factor, "dynamic": _read_factor, "llama3": _read_llama3, "yarn": _read_yarn}
 
 
@@ -94,6 +114,10 @@ def _scaling_to_hf(kind: str, scaling: RotaryScaling) -> dict[str, Any]:
     }
     if kind == "llama3":
         return values | {"low_freq_factor": scaling.low_freq_factor, "high_freq_factor": scaling.high_freq_factor}
+    if kind == "longrope":
+        assert scaling.short_factor is not None and scaling.long_factor is not None
+        factors = {"short_factor": list(scaling.short_factor), "long_factor": list(scaling.long_factor)}
+        return values | factors | {"attention_factor": longrope_amplitude(scaling)}
     values |= {"beta_fast": scaling.beta_fast, "beta_slow": scaling.beta_slow}
     if scaling.mscale and scaling.mscale_all_dim:
         return values | {"mscale": scaling.mscale, "mscale_all_dim": scaling.mscale_all_dim}

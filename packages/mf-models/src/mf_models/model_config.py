@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Protocol, Self
 NETWORK_NOT_BUILT = "its network is not built yet"
 """Why a family or an architecture can be checked but not run."""
 
-NO_DROPOUT = "dropout is not built yet"
 NO_PREFIX = "prefixes of learned tokens are not built yet"
 
 
@@ -82,6 +81,26 @@ class ModelConfig(ModelSizes, Protocol):
     @property
     def max_decode_length(self) -> int:
         """In generation, most tokens of prompt and answer together."""
+
+    @property
+    def max_length(self) -> int | None:
+        """The same, over which it wins; None for that."""
+
+    @property
+    def max_new_tokens(self) -> int | None:
+        """Most tokens of the answer, over which it wins; None for no limit of its own."""
+
+    @property
+    def min_length(self) -> int:
+        """Fewest tokens of prompt and answer together."""
+
+    @property
+    def min_new_tokens(self) -> int | None:
+        """Fewest tokens of the answer."""
+
+    @property
+    def num_beams(self) -> int:
+        """Candidate answers of beam search; 1 for none."""
 
     @property
     def do_sample(self) -> bool:

@@ -7,6 +7,8 @@ from mindspore import Parameter, nn
 from mf_config.problems import ConfigError, Location, Problem
 from mf_config.schema import declarations, tag_of
 from mf_models.layers.causal_lm import CausalLanguageModel
+from mf_models.layers.dropout import DROPOUT_KEY
+from mf_models.layers.linear import ADAPTER
 from mf_models.model_config import ModelConfig
 from mf_models.registry import family_of
 
@@ -48,5 +50,13 @@ def _not_built(config: ModelConfig) -> Iterator[tuple[str, str, str]]:
 
 
 def parameters(cell: nn.Cell) -> dict[str, Parameter]:
-    """The weights of a cell by name, in the order of its layers; caches are not among them."""
-    return {parameter.name: parameter for parameter in cell.trainable_params()}
+    """The weights of a family's cell by name, trained or frozen, in the order of its layers.
+
+    What was put beside its layers from outside is not among them (see `mf_models.layers.linear`), nor are caches and
+    the key of the dropout.
+    """
+    return {
+        parameter.name: parameter
+        for parameter in cell.get_parameters()
+        if parameter.name != DROPOUT_KEY and ADAPTER not in parameter.name.split(".")
+    }

@@ -70,7 +70,7 @@ def open_weights(path: str | Path, config: ModelConfig, strategy: str | Path | N
     Raises:
         UserError: there is no checkpoint, it is damaged, or the adapter doesn't fit the base.
     """
-    reader, _ = mf_ckpt.in_hf_form(mf_ckpt.open(path, strategy), config.to_hf())
+    reader = open_base(path, config, strategy)
     if not lora.is_adapter(Path(path)):
         return reader
     ties = family_of(config).tied if config.tie_word_embeddings else {}
@@ -79,3 +79,9 @@ def open_weights(path: str | Path, config: ModelConfig, strategy: str | Path | N
     if merged.untied:
         raise UserError(f"{path}: the adapter changes a tied weight: {', '.join(merged.untied)}. Allowed: merge-lora.")
     return merged
+
+
+def open_base(path: str | Path, config: ModelConfig, strategy: str | Path | None = None) -> mf_ckpt.Reader:
+    """As `open_weights`, but without the adapter that the folder may hold."""
+    reader, _ = mf_ckpt.in_hf_form(mf_ckpt.open(path, strategy), config.to_hf())
+    return reader

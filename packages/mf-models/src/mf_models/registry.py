@@ -15,6 +15,7 @@ from mf_models.model_config import ModelConfig
 if TYPE_CHECKING:
     from mf_ckpt import KeyMap
     from mf_models.layers.causal_lm import CausalLanguageModel
+    from mf_models.layers.config import DecoderConfig
     from mf_parallel.rules import RuleTable
 
 
@@ -31,6 +32,11 @@ class Family:
     def network(self, architecture: str) -> "Callable[[ModelConfig], CausalLanguageModel]":
         """The cell class of an architecture name, which takes the configuration; imports MindSpore."""
         found: Callable[[ModelConfig], CausalLanguageModel] = getattr(self._module("model"), architecture)
+        return found
+
+    def decoder(self, config: ModelConfig) -> "DecoderConfig":
+        """Sizes and kinds of the parts of one model; host only."""
+        found: DecoderConfig = self._module("decoder").decoder_config(config)
         return found
 
     def key_map(self, config: ModelConfig) -> "KeyMap":

@@ -8,16 +8,20 @@ from mindspore import Tensor, nn
 import mf_ckpt
 from mf_ckpt import MappedSource, Source, TensorInfo
 from mf_ckpt.keymap.rows import apply
-from mf_ckpt.sources.declared import DeclaredSource
 from mf_ckpt.sources.renamed import RenamedSource
-from mf_config.layout import Mesh
-from mf_models.checkpoint_family import placement_rules
+from mf_config.layout import TensorLayout
+from mf_models.checkpoint_family import stored_placements
 from mf_models.model_config import ModelConfig
 from mf_models.networks import parameters
 from mf_models.registry import family_of
+from mf_parallel.plan import ParallelPlan
 
 _NO_WEIGHT_TYPES = ("F64", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL", "F8_E4M3", "F8_E5M2")
 """F64 would be rounded, integers and 8-bit floats mean a quantised weight; the types of GGUF expand by themselves."""
+
+
+Shapes = Mapping[str, tuple[int, ...]]
+"""Name of each parameter of a cell to its whole shape, in the order of the layers."""
 
 
 def to_checkpoint_names(config: ModelConfig, cell: nn.Cell) -> Iterator[tuple[str, np.ndarray]]:
@@ -47,15 +51,15 @@ def to_stored_form(config: ModelConfig, tensors: Mapping[str, Tensor]) -> Iterat
         yield from zip(step.targets, apply(step.row, [tensors[name].asnumpy() for name in step.sources]), strict=True)
 
 
-def in_cell_form(config: ModelConfig, cell: nn.Cell, stored: Source) -> Source:
+def in_cell_form(config: ModelConfig, shapes: Shapes, stored: Source) -> Source:
     """What `to_stored_form` wrote, under the names and in the shapes of a cell's parameters; read when asked for.
 
     Args:
         config: the cell's configuration.
-        cell: the cell.
+        shapes: the shapes of the cell's whole parameters.
         stored: at least the tensors that the parameters make, under Hugging Face names.
     """
-    names = stored_shapes(config, cell)
+    names = stored_shapes(config, shapes)
     return MappedSource(RenamedSource.subset(stored, names), family_of(config).key_map(config).inverse)
 
 
@@ -71,32 +75,60 @@ def assign(config: ModelConfig, cell: nn.Cell, tensors: Source, where: str) -> N
     Raises:
         UserError: tensors are missing, left over, of the wrong shape or type; all of them are found at once.
     """
-    family = family_of(config)
-    shapes = stored_shapes(config, cell)
-    ties = family.tied if config.tie_word_embeddings else {}
-    fit = mf_ckpt.compare(tensors, shapes, ties=ties, ignored=family.ignored_tensors, refused=_NO_WEIGHT_TYPES)
-    fit.check(where)
-    cells = in_cell_form(config, cell, tensors)
+    cells = fitting(config, shapes_of(cell), tensors, where)
     for name, parameter in parameters(cell).items():
         parameter.set_data(Tensor(np.ascontiguousarray(cells[name], dtype=np.float32)))
 
 
-def stored_layout(config: ModelConfig, cell: nn.Cell, mesh: Mesh) -> mf_ckpt.Layout:
-    """Which rank of a mesh holds what of the stored tensors of a model.
+def fitting(config: ModelConfig, shapes: Shapes, tensors: Source, where: str) -> Source:
+    """Stored weights under the names and in the shapes of a cell's parameters; read when asked for.
 
     Args:
         config: the cell's configuration.
-        cell: result of `build`.
-        mesh: the mesh.
+        shapes: the shapes of the cell's whole parameters.
+        tensors: the weights of an open checkpoint, under Hugging Face names.
+        where: the checkpoint's name in messages.
+
+    Raises:
+        UserError: tensors are missing, left over, of the wrong shape or type; all of them are found at once.
     """
-    infos = {name: TensorInfo("F32", shape) for name, shape in stored_shapes(config, cell).items()}
-    nothing = DeclaredSource({}, "no state")
-    return mf_ckpt.place(DeclaredSource(infos, "model"), nothing, mesh, placement_rules(config))
+    family = family_of(config)
+    ties = family.tied if config.tie_word_embeddings else {}
+    expected = stored_shapes(config, shapes)
+    fit = mf_ckpt.compare(tensors, expected, ties=ties, ignored=family.ignored_tensors, refused=_NO_WEIGHT_TYPES)
+    fit.check(where)
+    return in_cell_form(config, shapes, tensors)
 
 
-def stored_shapes(config: ModelConfig, cell: nn.Cell) -> dict[str, tuple[int, ...]]:
-    """The shapes of a model's tensors in a checkpoint, under Hugging Face names."""
-    shapes = {name: tuple(parameter.shape) for name, parameter in parameters(cell).items()}
+def stored_layout(config: ModelConfig, plan: ParallelPlan) -> mf_ckpt.Layout:
+    """Which rank holds what of the stored tensors of a model.
+
+    Args:
+        config: the cell's configuration.
+        plan: the layout of the cell's parameters.
+    """
+    shapes = {name: parameter.layout.shape for name, parameter in plan.parameters.items()}
+    tensors: dict[str, TensorLayout] = {}
+    stages: dict[str, int] = {}
+    for step in family_of(config).key_map(config).steps(shapes):
+        made_of = [plan.parameters[name] for name in step.sources]
+        placements = stored_placements(step.row, [parameter.layout.placements for parameter in made_of])
+        infos = step.row.infos([TensorInfo("F32", shapes[name]) for name in step.sources])
+        for name, info in zip(step.targets, infos, strict=True):
+            is_padded = info.shape == made_of[0].layout.shape
+            tensors[name] = TensorLayout(info.shape, placements, made_of[0].layout.padded_shape if is_padded else ())
+            if plan.split.stages > 1 and len(made_of[0].stages) == 1:
+                stages[name] = made_of[0].stages[0]
+    return mf_ckpt.Layout(plan.mesh, tensors, stages=stages)
+
+
+def shapes_of(cell: nn.Cell) -> dict[str, tuple[int, ...]]:
+    """The shapes of a cell's parameters by name, in the order of its layers."""
+    return {name: tuple(parameter.shape) for name, parameter in parameters(cell).items()}
+
+
+def stored_shapes(config: ModelConfig, shapes: Shapes) -> dict[str, tuple[int, ...]]:
+    """The shapes of a model's tensors in a checkpoint, under Hugging Face names, from those of a cell's parameters."""
     stored: dict[str, tuple[int, ...]] = {}
     for step in family_of(config).key_map(config).steps(shapes):
         infos = step.row.infos([TensorInfo("F32", shapes[name]) for name in step.sources])

@@ -1,7 +1,8 @@
 """Communication among processes: the only module that knows what a back end lacks.
 
-On CPU, MindSpore 2.10 offers AllReduce with sum, in float32 and float16, in any group, and little else. The gathering
-of values is built from it, so it works everywhere.
+On CPU, MindSpore 2.10 offers AllReduce with sum, in float32 and float16, in any group, and little else. Everything
+here is built from it where it has to be, so it works everywhere. None of these cells has a gradient; those that stand
+in a model, with theirs, are in `mf_parallel.regions`.
 """
 
 import json
@@ -11,7 +12,7 @@ from typing import TypeVar
 
 import mindspore as ms
 import numpy as np
-from mindspore import Tensor, nn, ops
+from mindspore import Tensor, mint, nn, ops
 from mindspore.communication import GlobalComm, create_group, get_group_size, init
 from numpy.typing import NDArray
 
@@ -19,6 +20,8 @@ from mf_config.problems import UserError
 from mf_parallel.process_group import ProcessGroup
 
 _Value = TypeVar("_Value")
+
+_slice = ops.Slice()
 
 
 def connect(processes: ProcessGroup) -> None:
@@ -67,9 +70,10 @@ class Communicator:
         """
         if rank not in ranks:
             raise UserError(f"communicator: rank {rank} is not among {list(ranks)}. Allowed: groups that hold it.")
+        self.ranks = tuple(ranks)
         self.size = len(ranks)
         self.position = list(ranks).index(rank)
-        self.sum_cell = AllReduceSum(_group_name(tuple(ranks)))
+        self.sum_cell = AllReduceSum(_group_name(self.ranks))
 
     def all_reduce_sum(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Sum of the members' arrays.
@@ -111,6 +115,136 @@ class Communicator:
         rows = np.zeros((self.size, row.size), np.float32)
         rows[self.position] = row
         return self.all_reduce_sum(rows)
+
+
+class AllGather(nn.Cell):
+    """The pieces of all ranks of a group, joined along one dimension."""
+
+    def __init__(self, communicator: Communicator, dim: int):
+        """Takes the group, and the dimension, from 0."""
+        super().__init__()
+        self.dim = dim
+        self.before = communicator.position
+        self.after = communicator.size - 1 - communicator.position
+        self.sum = communicator.sum_cell
+        self.zeros_like = ops.ZerosLike()
+
+    def construct(self, x: Tensor) -> Tensor:
+        """Join the pieces in the group's order.
+
+        Args:
+            x: this rank's piece, float32 or float16; the same shape on all ranks.
+
+        Returns:
+            The same on every rank; `dim` is as many times longer as there are ranks.
+        """
+        # Each element of the sum has one term that is not zero, so it is exact.
+        zeros = self.zeros_like(x)
+        return self.sum(mint.cat((zeros,) * self.before + (x,) + (zeros,) * self.after, self.dim))
+
+
+class Part(nn.Cell):
+    """This rank's piece of what all ranks of a group have; nothing is sent."""
+
+    def __init__(self, communicator: Communicator, dim: int):
+        """Takes the group, and the dimension that is cut, from 0."""
+        super().__init__()
+        self.dim = dim
+        self.size = communicator.size
+        self.position = communicator.position
+
+    def construct(self, x: Tensor) -> Tensor:
+        """Cut one piece out.
+
+        Args:
+            x: any shape; the number of ranks divides `dim`.
+
+        Returns:
+            The piece at this rank's position in the group.
+        """
+        length = x.shape[self.dim] // self.size
+        return piece(x, self.dim, self.position * length, length)
+
+
+def piece(x: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """Some neighbouring elements along one dimension, in graph code.
+
+    `mint.narrow` would be a view: in MindSpore 2.10 a graph that takes a view of a parameter, and changes the parameter
+    later, computes with wrong values before.
+
+    Args:
+        x: any shape.
+        dim: the dimension, from 0.
+        start: the first element.
+        length: how many.
+
+    Returns:
+        A new tensor.
+    """
+    begin = (0,) * dim + (start,) + (0,) * (x.ndim - dim - 1)
+    return _slice(x, begin, (*x.shape[:dim], length, *x.shape[dim + 1 :]))
+
+
+class ReduceScatter(nn.Cell):
+    """This rank's piece of the sum over the ranks of a group."""
+
+    def __init__(self, communicator: Communicator, dim: int):
+        """Takes the group, and the dimension that is cut, from 0."""
+        super().__init__()
+        self.sum = communicator.sum_cell
+        self.part = Part(communicator, dim)
+
+    def construct(self, x: Tensor) -> Tensor:
+        """Add up, and keep one piece.
+
+        Args:
+            x: float32 or float16, the same shape on all ranks; the number of ranks divides `dim`.
+
+        Returns:
+            The piece at this rank's position in the group.
+        """
+        return self.part(self.sum(x))
+
+
+class AllToAll(nn.Cell):
+    """From one dimension divided among the ranks of a group to another."""
+
+    def __init__(self, communicator: Communicator, divided: int, joined: int):
+        """Takes the group, the dimension that is divided afterwards, and the one that is whole afterwards."""
+        super().__init__()
+        self.gather = AllGather(communicator, joined)
+        self.part = Part(communicator, divided)
+
+    def construct(self, x: Tensor) -> Tensor:
+        """Redistribute.
+
+        Args:
+            x: float32 or float16, the same shape on all ranks; the number of ranks divides `divided`.
+
+        Returns:
+            The same elements: this rank's piece along `divided`, all pieces along `joined`.
+        """
+        return self.part(self.gather(x))
+
+
+class Transfer(nn.Cell):
+    """Moves a tensor between the two ranks of a group."""
+
+    def __init__(self, communicator: Communicator):
+        """Takes a group of two."""
+        super().__init__()
+        self.sum = communicator.sum_cell
+
+    def construct(self, x: Tensor) -> Tensor:
+        """Both ranks call it together.
+
+        Args:
+            x: what is sent, float32; at the other end zeros of the same shape.
+
+        Returns:
+            What was sent, on both ranks.
+        """
+        return self.sum(x)
 
 
 @cache

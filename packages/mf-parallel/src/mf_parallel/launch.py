@@ -8,6 +8,10 @@ from pathlib import Path
 
 from mf_config.problems import UserError
 
+_PATIENCE = {"MS_CPU_COMM_OP_TIMEOUT": "3600"}
+"""Seconds that a process waits for another one in a collective on CPU. MindSpore 2.10 gives up after 30 s, but one
+process may compile longer than another; that one has died is noticed by its launcher."""
+
 
 def msrun_command(program: Sequence[str], workers: int, log_dir: Path, port: int = 0) -> list[str]:
     """The msrun command line for one machine.
@@ -43,11 +47,12 @@ def msrun_environment(environment: Mapping[str, str] = os.environ) -> dict[str, 
         environment: variables to start from.
 
     Returns:
-        A copy in which this interpreter's folder leads the search path: msrun starts whatever is called `python`.
+        A copy in which this interpreter's folder leads the search path, because msrun starts whatever is called
+        `python`, and processes wait for each other as long as one may compile.
     """
     folder = str(Path(sys.executable).parent)
     path = environment.get("PATH", "")
-    return {**environment, "PATH": f"{folder}{os.pathsep}{path}" if path else folder}
+    return {**_PATIENCE, **environment, "PATH": f"{folder}{os.pathsep}{path}" if path else folder}
 
 
 def free_port() -> int:

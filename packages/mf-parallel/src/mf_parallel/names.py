@@ -31,6 +31,11 @@ def collapse(names: Iterable[str]) -> list[tuple[str, list[str]]]:
     return found
 
 
+def first_number(name: str) -> int | None:
+    """The first number in a dotted name, which is that of the block where there is one; None for none."""
+    return next(iter(_numbers(name)), None)
+
+
 def _numbers(name: str) -> list[int]:
     return [int(number) for number in _NUMBER.findall(name)]
 

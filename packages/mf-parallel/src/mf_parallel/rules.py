@@ -40,10 +40,15 @@ class Role(Enum):
     rank and added once, after the sum. The input features of the weight are divided. The gradient of the input is
     local."""
 
+    PER_HEAD = "per head"
+    """In and out: heads divided among the ranks. The parameter is whole on each rank but sees only the rank's heads, so
+    its gradient is summed over the axis."""
+
     VOCABULARY = "vocabulary"
-    """Rows are vocabulary entries, divided among the ranks. As an embedding, in: whole token ids; out: partial sums
-    (zeros for ids of other ranks), summed over the axis. As an output head, in: whole activations; out: logits divided
-    by vocabulary; the gradient of the input is summed over the axis. One tied matrix does both."""
+    """Rows are vocabulary entries (or positions), divided among the ranks or whole on each. As an embedding, in: whole
+    token ids; out: partial sums (zeros for ids of other ranks), summed over the axis. As an output head, in: whole
+    activations; out: logits divided by vocabulary; the gradient of the input is summed over the axis. One tied matrix
+    does both. Rows are added where the ranks cannot share them equally; they belong to no token."""
 
 
 _WHOLE = Replicate()

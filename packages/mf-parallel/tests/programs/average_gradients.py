@@ -40,7 +40,7 @@ class Step(nn.Cell):
         super().__init__()
         self.weights = ms.ParameterTuple(loss.trainable_params())
         self.grad = ops.value_and_grad(loss, None, self.weights)
-        self.mean = TokenMean([weight.shape for weight in self.weights], communicator, BUCKET_BYTES)
+        self.mean = TokenMean([weight.shape for weight in self.weights], communicator, bucket_bytes=BUCKET_BYTES)
 
     def construct(self, x, target, mask):
         loss_sum, gradients = self.grad(x, target, mask)

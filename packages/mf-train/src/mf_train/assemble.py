@@ -1,29 +1,54 @@
 """From a run configuration to everything that training and evaluation need: the one place that knows all the parts."""
 
+import hashlib
+import math
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from mindspore import Parameter, nn
+from numpy.typing import NDArray
+
 import mf_ckpt
-from mf_config import RunConfig
+from mf_ckpt import lora
+from mf_config import RunConfig, UserError
+from mf_config.components import type_name
 from mf_config.dump import to_yaml
-from mf_config.layout import Mesh
 from mf_data.tokenizers.base import Tokenizer
-from mf_models.initializers import initialize
+from mf_models.adaptation import Adaptation
+from mf_models.initializers import initial_values
 from mf_models.kernels import select_kernels
-from mf_models.networks import build, parameters
-from mf_models.pretrained import open_weights
-from mf_models.weights import assign, stored_layout
+from mf_models.networks import build
+from mf_models.pretrained import open_base, open_weights
+from mf_models.weights import fitting, shapes_of, stored_layout, to_stored_form
+from mf_train.adapted_state import AdaptedState
 from mf_train.checkpoints import Companions, RunCheckpoints, strategy_for, upload_url
 from mf_train.data import RunData, demanded
-from mf_train.evaluation import EvaluationData, Evaluator
+from mf_train.division import Division
+from mf_train.evaluation import LossOfRows
+from mf_train.network_changes import adapt, recompute_parts
+from mf_train.optimizer import UpdateRule
 from mf_train.output import OutputFolder
+from mf_train.pipeline_evaluation import PipelineLosses
+from mf_train.pipeline_step import PipelineStep
+from mf_train.pipeline_work import StagePart, StageWork, stage_work
+from mf_train.plans import micro_batches, plans_of
 from mf_train.processes import Processes
+from mf_train.run_evaluation import RunEvaluation
+from mf_train.run_state import RunState, SavedState
+from mf_train.samples import Parts, sample_rows
+from mf_train.schedule import LearningRate, WarmUp
+from mf_train.sharded_update import ShardedUpdate
 from mf_train.step import StepRules, TrainingStep
+from mf_train.step_graphs import MeanUpdate
 from mf_train.task import Examples
 from mf_train.update import ParameterUpdate
+
+_SAMPLES = 3
+"""Rows of a run that its report shows."""
 
 
 class Job:
@@ -43,13 +68,54 @@ class Job:
         self.output = OutputFolder(Path(config.output_dir))
         self.data = RunData(config, processes)
         self._kernels = select_kernels()
+        self._base: Path | None = None
+
+    @property
+    def parts(self) -> list[StagePart]:
+        """The parts of the network that this process computes, with their first weights."""
+        return self._parts_and_adaptation[0]
+
+    @property
+    def adaptation(self) -> Adaptation | None:
+        """The weights that are trained beside the network's; None where all of them are trained."""
+        return self._parts_and_adaptation[1]
 
     @cached_property
+    def _parts_and_adaptation(self) -> tuple[list[StagePart], Adaptation | None]:
+        """The weights are the same whatever the number of processes."""
+
+        def first_values(name: str, part: tuple[slice, ...]) -> NDArray[np.float32]:
+            shape, deviation = self.division.shapes[name], self._whole.initializer_range
+            return initial_values(name, shape, self.config.seed, deviation, part)
+
+        found = []
+        for number, part in enumerate(self.division.parts):
+            cell = build(self.config.model.model_config) if number else self._whole
+            found.append(StagePart(part, cell, self.division.divide(cell, part, first_values)))
+        recompute_parts(found, self.division, self.config)
+        return found, adapt(found, self.division, self.config)
+
+    @property
     def model(self) -> Any:
-        """The network with its first weights, the same whatever the number of processes."""
-        cell = build(self.config.model.model_config)
-        initialize(cell, self.config.seed)
-        return cell
+        """The cells that this process computes."""
+        return self.parts[0].network if len(self.parts) == 1 else nn.CellList([part.network for part in self.parts])
+
+    @cached_property
+    def weights(self) -> dict[str, Parameter]:
+        """The parameters that this process holds, by name, in the network's order."""
+        used = {name: parameter for part in self.parts for name, parameter in part.parameters.items()}
+        return {name: used[name] for name in self.division.weights.held}
+
+    @cached_property
+    def division(self) -> Division:
+        """How the network is divided among the processes."""
+        axes = self.processes.axes
+        return Division(plans_of(self.config, axes.mesh, shapes_of(self._whole)), axes)
+
+    @cached_property
+    def _whole(self) -> Any:
+        """The network before it is divided."""
+        return build(self.config.model.model_config)
 
     @property
     def architecture(self) -> str:
@@ -60,7 +126,7 @@ class Job:
     @property
     def size(self) -> int:
         """Elements of the model's weights."""
-        return sum(parameter.size for parameter in parameters(self.model).values())
+        return sum(math.prod(shape) for shape in self.division.shapes.values())
 
     @cached_property
     def total_steps(self) -> int:
@@ -71,51 +137,93 @@ class Job:
         """This process's rows of one training step, as the task's loss takes them."""
         return self.data.examples(self.data.training, step)
 
-    @cached_property
-    def update(self) -> ParameterUpdate:
-        """The optimizer with the model's parameters."""
-        section = demanded(self.config.optimizer)
-        rule = section.rule(self._kernels)
-        return ParameterUpdate(list(self.model.trainable_params()), rule, section.weight_decay)
+    def samples(self) -> list[Parts]:
+        """Some rows of the first batch that this process reads, as text."""
+        return sample_rows(self.examples(0), self.data.tokenizer, _SAMPLES)
 
     @cached_property
-    def step(self) -> TrainingStep:
+    def update(self) -> ParameterUpdate | ShardedUpdate:
+        """The optimizer with the model's parameters."""
+        decay, rule = demanded(self.config.optimizer).weight_decay, self._rule
+        if rule.needs_whole and not self.division.keeps_whole:
+            raise UserError(
+                f"optimizer.type: {type_name(self.config.optimizer)} looks at whole parameters, which are divided here. "
+                "Allowed: processes with different rows alone and enable_parallel_optimizer: False, or another optimizer."
+            )
+
+        def update_of(trained: list[Parameter]) -> ParameterUpdate:
+            return ParameterUpdate(trained, rule, decay)
+
+        if self.adaptation is not None:
+            return update_of(list(self.model.trainable_params()))
+        return self.division.update(list(self.weights.values()), update_of)
+
+    @cached_property
+    def step(self) -> TrainingStep | PipelineStep:
         """The training step."""
-        wrapper = self.config.runner_wrapper
+        max_norm = self._max_grad_norm
+        reduction = self.division.reduction(self.update, self._kernels)
+        if self.stage_work is not None:
+            end = MeanUpdate(self.update, reduction, max_norm)
+            return PipelineStep(self.parts, self.stage_work, self._objective, end)
         return TrainingStep(
             self.model,
             self._objective,
             self.update,
-            self.processes.communicator,
-            self._kernels,
+            reduction,
             StepRules(
-                wrapper.max_grad_norm if wrapper.use_clip_grad else None,
-                self.config.runner_config.gradient_accumulation_steps,
+                max_norm,
+                micro_batches(self.config, self.processes.axes.mesh),
+                seed=self.config.seed,
+                data_rank=self.processes.row_group,
             ),
         )
 
+    @cached_property
+    def _rates(self) -> Any:
+        """What says the rates: the schedule, else the optimizer, by itself or by a constant."""
+        source = self.config.lr_schedule or demanded(self.config.optimizer)
+        return source.with_epochs_of(self.data.training.steps_per_epoch) if isinstance(source, WarmUp) else source
+
+    @cached_property
+    def _rule(self) -> UpdateRule:
+        rule: UpdateRule = demanded(self.config.optimizer).rule(self._kernels)
+        return rule
+
+    @property
+    def _max_grad_norm(self) -> float | None:
+        """The largest norm of gradients that the step and the optimizer take; None for any."""
+        wrapper = self.config.runner_wrapper
+        limits = [wrapper.max_grad_norm if wrapper.use_clip_grad else None, self._rule.max_grad_norm]
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    @cached_property
+    def stage_work(self) -> StageWork | None:
+        """What this process does in a step of a pipeline; None where there is none."""
+        return stage_work(self.config, self.division, self.processes.axes)
+
     def learning_rate(self, update: int) -> float:
         """Rate of an update, counted from 0; with `lr_scale` in proportion to the rows of a step over all ranks."""
-        schedule, config = self.config.lr_schedule, self.config
-        rate = demanded(config.optimizer).learning_rate if schedule is None else schedule.rate(update, self.total_steps)
+        config, source = self.config, self._rates
+        rate = source.rate(update, self.total_steps) if isinstance(source, LearningRate) else source.learning_rate
         if config.lr_scale:
             rate *= self.data.rows_per_step / config.lr_scale_factor
         return float(rate)
 
     @cached_property
-    def evaluator(self) -> Evaluator:
-        """The model on the held-out rows."""
-        batches = self.data.evaluation
-
-        def all_batches() -> Iterable[Examples]:
-            return (self.data.examples(batches, step) for step in range(batches.steps_per_epoch))
-
-        return Evaluator(self.model, self._objective, EvaluationData(all_batches, self.data.token_bytes()))
+    def evaluation(self) -> RunEvaluation:
+        """The network on the held-out rows."""
+        losses: Callable[..., Any]
+        if self.stage_work is None:
+            losses = LossOfRows(self.model, self._objective)
+        else:
+            losses = PipelineLosses(self.parts, self.stage_work, self._objective)
+        is_whole = self.division.weights.are_whole
+        return RunEvaluation(self.config, self.data, self.processes, self.model, losses, is_whole=is_whole)
 
     def evaluate(self) -> dict[str, float]:
         """Name of each metric's result to its value, over the held-out rows of all processes."""
-        sums = self.evaluator.sums(self.processes.sum)
-        return {name: value for metric in self.config.metrics for name, value in metric.values(sums).items()}
+        return self.evaluation.values()
 
     def load_weights(self, path: Path) -> None:
         """Put the weights of a checkpoint into the model.
@@ -125,25 +233,55 @@ class Job:
                 `auto_trans_ckpt` is off.
         """
         model_config, strategy = self.config.model.model_config, strategy_for(path, self.config)
-        mf_ckpt.check_layout(mf_ckpt.open(path, strategy), self._layout(), auto_trans=self.config.auto_trans_ckpt)
-        assign(model_config, self.model, open_weights(path, model_config, strategy), str(path))
+        mf_ckpt.check_layout(mf_ckpt.open(path, strategy), self.layout(), auto_trans=self.config.auto_trans_ckpt)
+        if self.adaptation is not None:
+            self._load_base(open_base(path, model_config, strategy))
+            if lora.is_adapter(path):
+                self.adaptation.load(path)
+            return
+        stored = fitting(model_config, self.division.shapes, open_weights(path, model_config, strategy), str(path))
+        self.division.weights.fill(self.weights, stored.read)
 
     @cached_property
     def checkpoints(self) -> RunCheckpoints:
         """Saves and restores the run."""
         files = {**files_of(self.data.tokenizer), "run.yaml": to_yaml(self.config).encode()}
-        companions = Companions(self.config.model.model_config, self._layout(), files)
+        companions = Companions(self.config.model.model_config, self.layout(), files)
         # Only the main process writes.
         url = upload_url(self.config.remote_save_url) if self.processes.is_main else None
-        return RunCheckpoints(self.output.checkpoints, self.model, self.update, companions, url)
+        state: SavedState
+        if self.adaptation is None:
+            state = RunState(self.config.model.model_config, self.weights, self.update, self.division)
+        else:
+            state = AdaptedState(self.adaptation, self.update, self._saved_base, self._load_base)
+        return RunCheckpoints(self.output.checkpoints, state, companions, url)
 
-    def _layout(self) -> mf_ckpt.Layout:
+    def _load_base(self, reader: mf_ckpt.Reader) -> None:
+        """Take the weights beside which an adapter is trained, and keep in mind where they lie."""
+        stored = fitting(self.config.model.model_config, self.division.shapes, reader, str(reader.path))
+        self.division.weights.fill(self.weights, stored.read)
+        self._base = reader.base.resolve()
+
+    def _saved_base(self) -> Path:
+        """Where the weights lie beside which an adapter is trained; saves them where no checkpoint has them."""
+        if self._base is None:
+            model_config = self.config.model.model_config
+            drawn = (self.config.seed, model_config.to_hf(), model_config.pet_config)
+            self._base = self.output.base(hashlib.sha256(repr(drawn).encode()).hexdigest()[:8]).resolve()
+            if not self._base.exists():
+                with mf_ckpt.Writer(self._base) as writer:
+                    for name, array in to_stored_form(model_config, self.weights):
+                        writer.add(name, array)
+                    writer.add_json("config.json", model_config.to_hf())
+        return self._base
+
+    def layout(self) -> mf_ckpt.Layout:
         """Which rank holds what, under the names of the checkpoint."""
-        return stored_layout(self.config.model.model_config, self.model, Mesh.of(dp=self.processes.size))
+        return stored_layout(self.config.model.model_config, self.division.plan)
 
     @property
     def _objective(self) -> Callable[..., Any]:
-        objective: Callable[..., Any] = self.config.trainer.objective(self._kernels)
+        objective: Callable[..., Any] = self.config.trainer.objective(self.division.kernels(self._kernels))
         return objective
 
 

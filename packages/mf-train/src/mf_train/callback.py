@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from mf_train.output import OutputFolder
@@ -23,6 +23,7 @@ class StepInfo:
         tokens_per_second: rate of this step.
         loss_scale: the factor on the loss.
         overflow: whether the gradients were not finite, so that the step changed nothing (as does one with no tokens).
+        added_losses: what the network adds to the loss, such as `layers.3.balance`, of the main process's rows.
         seconds: how long the step took.
         seconds_left: estimate for the steps that are left.
     """
@@ -37,6 +38,7 @@ class StepInfo:
     tokens_per_second: float
     loss_scale: float
     overflow: bool
+    added_losses: Mapping[str, float] = field(default_factory=dict)
     seconds: float
     seconds_left: float
 
@@ -67,6 +69,7 @@ class RunInfo:
         save: writes a checkpoint of the present step; every process must call it. Takes how many complete
             checkpoints to keep (0 keeps all), and whether the run goes on while it is written.
         stop: asks the run to end after the present step, with the reason; every process must call it.
+        agree: whether any process raises a flag; every process must call it, and gets the same answer.
     """
 
     output: OutputFolder
@@ -76,6 +79,7 @@ class RunInfo:
     is_main: bool
     save: Callable[[int, bool], None]
     stop: Callable[[str], None]
+    agree: Callable[[bool], bool]
 
 
 class Callback:

@@ -8,17 +8,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from mindspore import Tensor, nn
-
 import mf_ckpt
 from mf_ckpt import remote
 from mf_ckpt.formats.mindspore_ckpt.rank_folders import is_rank_folder
-from mf_ckpt.sources.renamed import RenamedSource
 from mf_config import RunConfig
 from mf_config.problems import UserError
-from mf_models.weights import assign, in_cell_form, stored_shapes, to_checkpoint_names, to_stored_form
 from mf_train.output import OutputFolder
-from mf_train.update import ParameterUpdate
+from mf_train.run_state import SavedState
 
 _log = logging.getLogger(__name__)
 
@@ -48,13 +44,10 @@ class RunCheckpoints:
     As a context manager it waits at its end for the save that is under way.
     """
 
-    def __init__(
-        self, root: Path, model: nn.Cell, update: ParameterUpdate, companions: Companions, upload_url: str | None = None
-    ):
-        """Takes the folder, the cells whose state is kept, what is saved with it, and where copies go, if anywhere."""
+    def __init__(self, root: Path, state: SavedState, companions: Companions, upload_url: str | None = None):
+        """Takes the folder, the tensors that are kept, what is saved with them, and where copies go, if anywhere."""
         self._root = root
-        self._model = model
-        self._update = update
+        self._state = state
         self._companions = companions
         self._upload_url = upload_url
         self._saver = mf_ckpt.BackgroundSaver()
@@ -98,17 +91,22 @@ class RunCheckpoints:
         then(folder)
         return folder
 
+    def take_part(self) -> None:
+        """Hand this process's pieces to the process that saves; each other process calls it when that one saves."""
+        for _ in self._state.tensors():
+            pass
+
     def _fill(self, target: mf_ckpt.Writer | mf_ckpt.Snapshot, state: Mapping[str, Any]) -> None:
         companions = self._companions
-        for name, array in to_checkpoint_names(companions.model_config, self._model):
-            target.add(name, array)
-        for slot, held in self._slots().items():
-            for name, array in to_stored_form(companions.model_config, held):
+        for slot, name, array in self._state.tensors():
+            if slot:
                 target.add_optimizer(f"{slot}.{name}", array)
+            else:
+                target.add(name, array)
         target.add_json("config.json", companions.model_config.to_hf())
         target.add_json("layout.json", companions.layout.to_json())
         target.add_json("trainer_state.json", state)
-        for name, content in companions.files.items():
+        for name, content in {**companions.files, **self._state.files()}.items():
             target.add_file(name, content)
 
     def _after_save(self, folder: Path, keep: int) -> None:
@@ -133,32 +131,15 @@ class RunCheckpoints:
         Raises:
             UserError: the checkpoint is incomplete, does not fit, or was not saved by a training run.
         """
-        reader, config = mf_ckpt.open(path), self._companions.model_config
-        state, stored = reader.trainer_state or {}, list(stored_shapes(config, self._model))
-        names = {slot: {name: f"{slot}.{name}" for name in stored} for slot in self._slots()}
+        reader = mf_ckpt.open(path)
+        state, expected = reader.trainer_state or {}, self._state.slot_tensors()
         missing = [f"{key} in its trainer_state.json" for key in STATE_KEYS if key not in state]
-        missing += [
-            f"{name} in its optimizer state"
-            for of_slot in names.values()
-            for name in of_slot.values()
-            if name not in reader.optimizer
-        ]
+        missing += [f"{name} in its optimizer state" for name in expected if name not in reader.optimizer]
         if missing:
             what = f"has no {missing[0]}, so training can't be resumed from it"
             raise UserError(f"{path}: {what}. Allowed: a checkpoint of this run.")
-        assign(config, self._model, reader, str(path))
-        for slot, held in self._slots().items():
-            saved = in_cell_form(config, self._model, RenamedSource(reader.optimizer, names[slot]))
-            for name, parameter in held.items():
-                parameter.set_data(Tensor(saved[name].copy()))
+        self._state.restore(reader)
         return state
-
-    def _slots(self) -> dict[str, dict[str, Any]]:
-        """Name of each slot, `adam_m`, to the optimizer's tensor of each parameter."""
-        return {
-            slot: {parameter.name: held for parameter, held in zip(self._update.parameters, tensors, strict=True)}
-            for slot, tensors in self._update.slots.items()
-        }
 
 
 def find_checkpoint(load_checkpoint: str | None, resume_training: bool | str, output_dir: Path) -> Path:

@@ -12,9 +12,12 @@ from mf_config import RunConfig, UserError
 from mf_config.schema import TRAIN_MODES
 from mf_config.sections.dataset import DatasetSection
 from mf_data.batches import Batches
+from mf_data.reading_ahead import ReadAhead, read_ahead
 from mf_data.row_settings import RowSettings
 from mf_data.tokenizers.base import Tokenizer, token_bytes
+from mf_train.plans import micro_batches
 from mf_train.processes import Processes
+from mf_train.row_division import row_division
 from mf_train.task import Examples
 
 _log = logging.getLogger(__name__)
@@ -29,6 +32,7 @@ class RunData:
         """Takes the run configuration and this process's place among the others."""
         self._config = config
         self._processes = processes
+        self._readers: dict[Batches, ReadAhead] = {}
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -59,35 +63,53 @@ class RunData:
         """The training rows in global batches."""
         section = demanded(self._config.train_dataset)
         rows = self._rows(section, self._config.train_dataset_task, "training")
-        return self._batches(section, rows, self.rows_per_step, section.data_loader.shuffle)
+        batches = self._batches(section, rows, self.rows_per_step, section.data_loader.shuffle)
+        self._read(batches, section, batches.steps_per_epoch * self._config.runner_config.epochs)
+        return batches
 
     @property
     def rows_per_step(self) -> int:
         """Rows that all processes together read in one training step."""
-        runner = self._config.runner_config
-        return runner.batch_size * runner.gradient_accumulation_steps * self._processes.size
+        parts = micro_batches(self._config, self._processes.axes.mesh)
+        return self._config.runner_config.batch_size * parts * self._processes.row_groups
 
     @cached_property
     def evaluation(self) -> Batches:
         """The held-out rows in global batches, in their own order."""
         section = demanded(self._config.eval_dataset)
         rows = self._rows(section, self._config.eval_dataset_task, "evaluation")
-        global_batch_size = self._config.runner_config.batch_size * self._processes.size
-        return self._batches(section, rows, global_batch_size, shuffle=False)
+        global_batch_size = self._config.runner_config.batch_size * self._processes.row_groups
+        batches = self._batches(section, rows, global_batch_size, shuffle=False)
+        self._read(batches, section, batches.steps_per_epoch)
+        return batches
 
     def examples(self, batches: Batches, step: int) -> Examples:
-        """This process's rows of one batch, as the task's loss takes them.
+        """This process's rows, or tokens of rows, of one batch, as the task's loss takes them.
 
         Args:
             batches: `training` or `evaluation`.
             step: the batch's number, from 0.
         """
-        batch = batches.batch(step, self._processes.rank, self._processes.size)
+        batch = self._readers[batches].batch(step)
         ignored = self._config.model.model_config.ignore_token_id
         examples: Examples = self._config.trainer.examples(batch.columns, ignored)
         # Rows that only fill the batch up count in no loss.
         examples.weights_BT[batch.valid :] = 0.0
-        return examples
+        return examples if self._places is None else examples.tokens(self._places)
+
+    @cached_property
+    def _places(self) -> list[int] | None:
+        """Where this process's tokens stand in their rows; None for all."""
+        axes = self._processes.axes
+        if axes.degree("cp") == 1:
+            return None
+        length: int = self._config.model.model_config.seq_length
+        return row_division(self._config, axes.mesh).places(length, axes.position("cp"))
+
+    def close(self) -> None:
+        """Stop reading ahead."""
+        for reader in self._readers.values():
+            reader.close()
 
     def token_bytes(self) -> NDArray[np.int64]:
         """Bytes behind each id of the model's vocabulary [vocab_size], which may be larger than the tokenizer's."""
@@ -109,13 +131,9 @@ class RunData:
 
     def _rows(self, section: DatasetSection, task: Any, purpose: str) -> Any:
         seq_length = self._config.model.model_config.seq_length
-        settings = RowSettings(
-            max_source_length=section.max_source_length,
-            max_target_length=section.max_target_length,
-            max_seq_length=section.max_seq_length,
-            input_columns=section.input_columns,
+        rows = mf_data.open_dataset(
+            section.data_loader, task, self.tokenizer, seq_length, settings=RowSettings.of(section)
         )
-        rows = mf_data.open_dataset(section.data_loader, task, self.tokenizer, seq_length, settings=settings)
         _log.info("%s text: %d rows of %d tokens", purpose, len(rows), seq_length)
         return rows
 
@@ -126,6 +144,19 @@ class RunData:
             seed=self._config.seed if section.seed is None else section.seed,
             shuffle=shuffle,
             drop_remainder=section.drop_remainder,
+            repeat=section.repeat,
+        )
+
+    def _read(self, batches: Batches, section: DatasetSection, stop: int) -> None:
+        """Have the batches made ahead, up to the step `stop`."""
+        self._readers[batches] = read_ahead(
+            batches,
+            stop,
+            rank=self._processes.row_group,
+            ranks=self._processes.row_groups,
+            workers=section.num_parallel_workers,
+            each=section.prefetch_size,
+            processes=section.python_multiprocessing,
         )
 
 

@@ -62,6 +62,19 @@ class OutputFolder:
         """Root of the checkpoints, `step-00000300` each."""
         return self.root / "checkpoint"
 
+    @property
+    def layout(self) -> Path:
+        """Which process holds what of the weights, where a run only says so."""
+        return self.root / "layout.json"
+
+    def base(self, digest: str) -> Path:
+        """The weights beside which an adapter is trained, where the run drew them: a checkpoint.
+
+        Args:
+            digest: tells them from those of other runs, whose checkpoints may need them.
+        """
+        return self.root / f"base-{digest}"
+
     def log(self, rank: int) -> Path:
         """What one process said."""
         return self.root / "log" / f"rank_{rank}.log"

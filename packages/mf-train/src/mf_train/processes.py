@@ -5,41 +5,69 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from mf_config import RunConfig
-from mf_parallel.collectives import Communicator, connect
+from mf_config.layout import Mesh
+from mf_parallel.axes import AxisCommunicators
+from mf_parallel.collectives import connect
+from mf_parallel.plan import TOKEN_AXES
 from mf_parallel.process_group import ProcessGroup
+from mf_train.plans import mesh_of
 from mf_train.process_count import check_process_count
+
+_ROW_AXES = ("dp", "ep")
+"""Axes of the mesh along which processes read different rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """The data-parallel processes of a run, seen from one of them.
+    """The processes of a run, seen from one of them.
 
     Attributes:
-        rank: number of this process.
-        size: how many there are.
-        communicator: what they talk through.
+        axes: this process's place on the mesh, and what it talks through.
     """
 
-    rank: int
-    size: int
-    communicator: Communicator
+    axes: AxisCommunicators
+
+    @classmethod
+    def alone(cls) -> "Processes":
+        """A run of one process."""
+        return cls(AxisCommunicators(Mesh.of(), 0))
+
+    @property
+    def rank(self) -> int:
+        """Number of this process."""
+        return self.axes.rank
+
+    @property
+    def size(self) -> int:
+        """How many processes there are."""
+        return self.axes.mesh.size
 
     @property
     def is_main(self) -> bool:
         """Whether this process writes the run's files and its log on the terminal."""
         return self.rank == 0
 
+    @property
+    def row_group(self) -> int:
+        """Number of the group of processes to which this one belongs, all of which read the same rows."""
+        return self.axes.position(*_ROW_AXES)
+
+    @property
+    def row_groups(self) -> int:
+        """How many such groups there are."""
+        return self.axes.degree(*_ROW_AXES)
+
     def sum(self, values: Sequence[float]) -> list[float]:
-        """Element by element, the sum of all processes' numbers, in float64."""
-        return [sum(column) for column in zip(*self.communicator.gather(list(values)), strict=True)]
+        """Element by element, the sum of the numbers of processes with different tokens or stages, in float64."""
+        return [sum(column) for column in zip(*self.axes.along("pp", *TOKEN_AXES).gather(list(values)), strict=True)]
 
     def any(self, flag: bool) -> bool:
         """Whether any process raises the flag; every process gets the same answer."""
-        return flag if self.size == 1 else any(self.communicator.gather(flag))
+        return flag if self.size == 1 else any(self.axes.everyone.gather(flag))
 
     def wait_for_all(self) -> None:
         """Return when every process has come here."""
-        self.communicator.barrier()
+        self.axes.everyone.barrier()
 
     @contextmanager
     def main_first(self) -> Iterator[None]:
@@ -66,5 +94,6 @@ def join_processes(config: RunConfig) -> Processes:
     """
     group = ProcessGroup.from_environment()
     check_process_count(config, group.size)
+    mesh = mesh_of(config, group.size)
     connect(group)
-    return Processes(group.rank, group.size, Communicator(group.rank, range(group.size)))
+    return Processes(AxisCommunicators(mesh, group.rank))

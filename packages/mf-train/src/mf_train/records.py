@@ -39,7 +39,8 @@ class MetricsRecorder(Callback):
 
     def on_step_end(self, info: StepInfo) -> None:
         """Write the step's line."""
-        _append(self._run.output.metrics, {name: getattr(info, name) for name in _FIELDS})
+        added = {"added_losses": info.added_losses} if info.added_losses else {}
+        _append(self._run.output.metrics, {name: getattr(info, name) for name in _FIELDS} | added)
 
     def on_evaluation(self, evaluation: Evaluation) -> None:
         """Write the evaluation's line."""

@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 from mf_config import RunConfig
 from mf_config.command_line import FAILURE, OK
+from mf_data.files import write_atomically
 from mf_train.assemble import Job
 from mf_train.checkpoints import find_checkpoint
 from mf_train.options import RunOptions
@@ -20,6 +21,8 @@ _log = logging.getLogger(__name__)
 
 def train(config: RunConfig, options: RunOptions) -> int:
     """Train or finetune; see `mf_train.trainer.Trainer`. Returns the exit status."""
+    if config.only_save_strategy:
+        return _save_layout(config)
     trainer = Trainer(config, options)
     try:
         result = trainer.run()
@@ -42,6 +45,16 @@ def evaluate(config: RunConfig, options: RunOptions) -> int:
     if processes.is_main:
         _log.info("%s: %s", path, ", ".join(f"{name} {value:.4g}" for name, value in values.items()))
         _print({"checkpoint": str(path), **values}, options)
+    return OK
+
+
+def _save_layout(config: RunConfig) -> int:
+    """Write the layout of the weights, as each checkpoint has it."""
+    processes = start_process(config)
+    job = Job(config, processes)
+    if processes.is_main:
+        write_atomically(job.output.layout, (to_json(job.layout().to_json()) + "\n").encode())
+        _log.info("the layout of the weights is in %s", job.output.layout)
     return OK
 
 

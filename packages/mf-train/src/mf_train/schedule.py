@@ -5,14 +5,15 @@ The schedules themselves stand in `mf_train.schedules`, one module each.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol, Self, runtime_checkable
 
 from mf_config.schema import key
 
 
+@runtime_checkable
 class LearningRate(Protocol):
-    """Any schedule."""
+    """Any schedule, and an optimizer whose rate follows from the number of updates."""
 
     def rate(self, update: int, run_updates: int) -> float:
         """The rate of one update.
@@ -36,14 +37,23 @@ class WarmUp(ABC):
         "Share of the total that is warm-up; replaces warmup_steps where it is given.", None, minimum=0, maximum=1
     )
     warmup_epochs: int | None = key(
-        "Epochs of the warm-up, where there is no warmup_ratio.",
+        "Epochs of the warm-up, where there is no warmup_ratio; replaces warmup_steps where it is given.",
         None,
         minimum=0,
         unit="epochs",
-        pending="a warm-up is counted in updates; write warmup_steps or warmup_ratio",
     )
     warmup_lr_init: float = key("The rate of the first update.", 0.0, minimum=0)
     total_steps: int = key("Updates over which the rate falls; -1 for all updates of the run.", -1, minimum=-1)
+
+    def with_epochs_of(self, updates: int) -> Self:
+        """The same schedule with its warm-up counted in updates.
+
+        Args:
+            updates: of an epoch.
+        """
+        if self.warmup_epochs is None:
+            return self
+        return replace(self, warmup_steps=self.warmup_epochs * updates, warmup_epochs=None)
 
     def total(self, run_updates: int) -> int:
         """Updates over which the rate falls, warm-up included."""

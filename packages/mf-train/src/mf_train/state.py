@@ -15,12 +15,19 @@ class Counters:
         update: optimizer updates applied. It differs from `step - skipped` only after a resume with another batch
             size, which counts the steps anew.
         tokens: targets that counted in the loss.
+        rows_begin: the number of steps after which the rows began anew; 0 where they never did.
     """
 
     step: int = 0
     skipped: int = 0
     update: int = 0
     tokens: int = 0
+    rows_begin: int = 0
+
+    @property
+    def batch(self) -> int:
+        """Number of the batch that the next step reads, from 0."""
+        return self.step - self.rows_begin
 
     @property
     def schedule_position(self) -> int:

@@ -5,17 +5,27 @@ Legend: B rows, T tokens.
 
 import gc
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Any
 
 import mindspore as ms
 from mindspore import Tensor, nn
 
-from mf_models.kernels import Kernels
-from mf_parallel.collectives import Communicator
-from mf_parallel.gradients import TokenMean
-from mf_train.step_graphs import AddMicroBatch, EndOfStep, LossSum, MeanUpdate, Sums, WholeStep
+from mf_models.layers.dropout import connect_dropout, set_dropout_key
+from mf_train.batch_tensors import tensors_of
+from mf_train.sharded_update import ShardedUpdate
+from mf_train.step_graphs import (
+    AddMicroBatch,
+    EndOfStep,
+    LossSum,
+    MeanUpdate,
+    Reduction,
+    Scalars,
+    Sums,
+    WholeStep,
+)
 from mf_train.task import Examples
 from mf_train.update import ParameterUpdate
 
@@ -29,17 +39,28 @@ class Outcome:
         grad_norm: global norm of the mean loss's gradients before clipping.
         tokens: targets that counted, over all ranks.
         overflow: whether the gradients were not finite, so that nothing changed.
+        added_losses: what the network added to the mean loss, by name; of this rank's rows, and not in `loss`.
     """
 
     loss: float
     grad_norm: float
     tokens: int
     overflow: bool
+    added_losses: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def applied(self) -> bool:
         """Whether parameters and optimizer state changed."""
         return not self.overflow and self.tokens > 0
+
+
+def outcome_of(loss: Tensor, norm: Tensor, tokens: Tensor) -> Outcome:
+    """What a step reports, from the scalars that its graph gives."""
+    grad_norm = float(norm.asnumpy())
+    return Outcome(float(loss.asnumpy()), grad_norm, int(tokens.asnumpy()), not math.isfinite(grad_norm))
+
+
+Results = tuple[Scalars, list[list[Tensor]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +71,14 @@ class StepRules:
         max_grad_norm: largest global norm of the gradients; None leaves them as they are.
         micro_batches: equal parts of a rank's rows that are differentiated one after another, so that the activations
             of one part are in memory at a time.
+        seed: what the choices of dropout follow from, with the number of the update and that of the row.
+        data_rank: number of this rank among those that share the rows of a step.
     """
 
     max_grad_norm: float | None = None
     micro_batches: int = 1
+    seed: int = 0
+    data_rank: int = 0
 
 
 class TrainingStep:
@@ -67,9 +92,8 @@ class TrainingStep:
         self,
         model: nn.Cell,
         objective: Callable[..., Any],
-        update: ParameterUpdate,
-        communicator: Communicator,
-        kernels: Kernels,
+        update: ParameterUpdate | ShardedUpdate,
+        reduction: Reduction,
         rules: StepRules,
     ):
         """Fixes everything but the data.
@@ -78,13 +102,15 @@ class TrainingStep:
             model: the cell that is trained.
             objective: see `mf_train.task.Task.objective`.
             update: the optimizer with the model's parameters.
-            communicator: the data-parallel ranks.
-            kernels: the device's operations.
+            reduction: how the gradients of all ranks come together.
             rules: what holds for every step.
         """
-        token_mean = TokenMean([parameter.shape for parameter in update.parameters], communicator)
+        # Graphs take the mode of the model over when they are compiled; see `Evaluator` for the other one.
+        model.set_train()
+        self._rules, self._dropout_key = rules, connect_dropout(model)
+        self._loss_names = model.loss_names
         loss_sum = LossSum(model, objective)
-        mean_update = MeanUpdate(update, token_mean, kernels, rules.max_grad_norm)
+        mean_update = MeanUpdate(update, reduction, rules.max_grad_norm)
         self._graphs: _OneGraph | _TwoGraphs = (
             _OneGraph(loss_sum, mean_update)
             if rules.micro_batches == 1
@@ -113,10 +139,14 @@ class TrainingStep:
             number: the update's number, from 1.
             learning_rate: rate of this update.
         """
-        loss, norm, tokens = self._graphs.run(examples, (scale, number, learning_rate))
-        grad_norm = float(norm.asnumpy())
-        overflow = not math.isfinite(grad_norm)
-        return Outcome(float(loss.asnumpy()), grad_norm, int(tokens.asnumpy()), overflow)
+
+        def begin_part(row: int) -> None:
+            if self._dropout_key is not None:
+                first_row = self._rules.data_rank * len(examples.input_ids_BT) + row
+                set_dropout_key(self._dropout_key, seed=self._rules.seed, step=number, first_row=first_row)
+
+        scalars, added = self._graphs.run(examples, (scale, number, learning_rate), begin_part)
+        return replace(outcome_of(*scalars), added_losses=dict(zip(self._loss_names, _means(added), strict=True)))
 
 
 class _OneGraph:
@@ -126,42 +156,54 @@ class _OneGraph:
         self._graph = WholeStep(loss_sum, mean_update)
 
     def compile(self, examples: Examples) -> None:
-        self._graph.compile(*_arrays(examples), *_scalars((1.0, 1, 0.0)))
+        self._graph.compile(*tensors_of(examples), *scalar_tensors((1.0, 1, 0.0)))
 
-    def run(self, examples: Examples, numbers: Sequence[float]) -> tuple[Tensor, ...]:
-        """Mean loss, gradient norm and tokens; `numbers` are scale, number of the update and learning rate."""
-        result: tuple[Tensor, ...] = self._graph(*_arrays(examples), *_scalars(numbers))
-        return result
+    def run(self, examples: Examples, numbers: Sequence[float], begin: Callable[[int], None]) -> Results:
+        """Do the step.
+
+        Args:
+            examples: this rank's rows.
+            numbers: scale, number of the update and learning rate.
+            begin: is told the first of the rows that are differentiated next.
+        Returns:
+            Mean loss, gradient norm and tokens; and for each micro batch what the network adds to its mean loss.
+        """
+        begin(0)
+        loss, norm, tokens, *added = self._graph(*tensors_of(examples), *scalar_tensors(numbers))
+        return (loss, norm, tokens), [added]
 
 
 class _TwoGraphs:
     """A step that adds up the gradients of several micro batches before it updates."""
 
     def __init__(self, loss_sum: LossSum, mean_update: MeanUpdate, micro_batches: int):
-        parameters = mean_update.update.parameters
-        sums = Sums(parameters)
-        self._add = AddMicroBatch(loss_sum, parameters, sums)
+        update = mean_update.update
+        sums = Sums(update.targets, mean_update.share)
+        self._add = AddMicroBatch(loss_sum, update.parameters, sums)
         self._end = EndOfStep(sums, mean_update)
         self._micro_batches = micro_batches
 
     def compile(self, examples: Examples) -> None:
-        scalars = _scalars((1.0, 1, 0.0))
-        self._add.compile(*_arrays(examples.split(self._micro_batches)[0]), scalars[0], Tensor(True))
+        scalars = scalar_tensors((1.0, 1, 0.0))
+        self._add.compile(*tensors_of(examples.split(self._micro_batches)[0]), scalars[0], Tensor(True))
         self._end.compile(*scalars)
 
-    def run(self, examples: Examples, numbers: Sequence[float]) -> tuple[Tensor, ...]:
+    def run(self, examples: Examples, numbers: Sequence[float], begin: Callable[[int], None]) -> Results:
         """As `_OneGraph.run`."""
-        scalars = _scalars(numbers)
+        scalars, added = scalar_tensors(numbers), []
         for index, part in enumerate(examples.split(self._micro_batches)):
-            self._add(*_arrays(part), scalars[0], Tensor(index == 0))
-        result: tuple[Tensor, ...] = self._end(*scalars)
-        return result
+            begin(index * len(part.input_ids_BT))
+            _, *added_by_part = self._add(*tensors_of(part), scalars[0], Tensor(index == 0))
+            added.append(added_by_part)
+        return self._end(*scalars), added
 
 
-def _arrays(examples: Examples) -> tuple[Tensor, ...]:
-    return tuple(Tensor(array) for array in (examples.input_ids_BT, examples.labels_BT, examples.weights_BT))
+def _means(added: Sequence[Sequence[Tensor]]) -> list[float]:
+    """The mean over micro batches of each number that the network adds."""
+    numbers = [[float(number) for tensor in part for number in tensor.asnumpy()] for part in added]
+    return [fmean(column) for column in zip(*numbers, strict=True)]
 
 
-def _scalars(numbers: Sequence[float]) -> tuple[Tensor, ...]:
+def scalar_tensors(numbers: Sequence[float]) -> tuple[Tensor, ...]:
     """Tensors, because a plain number would be compiled in."""
     return tuple(Tensor(float(number), ms.float32) for number in numbers)

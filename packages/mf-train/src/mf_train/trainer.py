@@ -16,10 +16,13 @@ from mf_train.assemble import Job
 from mf_train.callback import Callback, Callbacks, Evaluation, RunInfo, StepInfo
 from mf_train.checkpoints import find_checkpoint
 from mf_train.divergence import DivergenceGuard
+from mf_train.environment import environment
 from mf_train.loss_scale import LossScale
+from mf_train.observers import observers
 from mf_train.options import NO_OPTIONS, RunOptions
 from mf_train.progress import ProgressBar
 from mf_train.records import MetricsRecorder
+from mf_train.report_writer import ReportWriter
 from mf_train.signals import StopRequest
 from mf_train.start import start_process
 from mf_train.state import Counters, TrainingDivergedError, TrainingResult
@@ -64,6 +67,7 @@ class Trainer:
             is_main=self._processes.is_main,
             save=self._save,
             stop=self._stop,
+            agree=self._processes.any,
         )
         self._callbacks = self._make_callbacks(config)
 
@@ -77,11 +81,12 @@ class Trainer:
         """
         result, counters = self._result, self._counters
         # A checkpoint that is under way is complete before the result is told.
-        with StopRequest() as stop, self._job.checkpoints, closing(self._callbacks):
+        with StopRequest() as stop, self._job.checkpoints, closing(self._callbacks), closing(self._job.data):
             self._begin()
             # Also before the first step: a resumed run may have come as far as it was asked to.
             result.stopped_by = self._reason_to_stop(stop)
             while counters.step < result.total_steps and not result.stopped_by:
+                self._callbacks.on_step_begin(counters.step + 1)
                 info = self._do_step()
                 self._callbacks.on_step_end(info)
                 self._check_progress(info)
@@ -109,7 +114,7 @@ class Trainer:
         if self._job.config.context.is_graph_mode and self._counters.step < self._result.total_steps:
             _log.info("compiling the training step")
             begin = time.perf_counter()
-            self._job.step.compile(self._job.examples(self._counters.step))
+            self._job.step.compile(self._job.examples(self._counters.batch))
             _log.info("compiled the training step in %.1f s", time.perf_counter() - begin)
 
     def _do_step(self) -> StepInfo:
@@ -117,9 +122,9 @@ class Trainer:
         counters, job = self._counters, self._job
         begin = time.perf_counter()
         rate, scale = job.learning_rate(counters.schedule_position), self._loss_scale.value
-        outcome = job.step(job.examples(counters.step), scale=scale, number=counters.update + 1, learning_rate=rate)
+        outcome = job.step(job.examples(counters.batch), scale=scale, number=counters.update + 1, learning_rate=rate)
         seconds = time.perf_counter() - begin
-        epoch = job.data.training.epoch_of(counters.step) + 1
+        epoch = job.data.training.epoch_of(counters.batch) + 1
         self._loss_scale.update(outcome.overflow)
         self._step_seconds.append(seconds)
         counters.step += 1
@@ -140,6 +145,7 @@ class Trainer:
             tokens_per_second=outcome.tokens / seconds,
             loss_scale=scale,
             overflow=outcome.overflow,
+            added_losses=outcome.added_losses,
             seconds=seconds,
             seconds_left=fmean(self._step_seconds) * (job.total_steps - counters.step),
         )
@@ -164,8 +170,10 @@ class Trainer:
 
     def _evaluation_is_due(self) -> bool:
         """At each interval and after the last step."""
-        step, interval = self._counters.step, self._job.config.eval_step_interval
-        return step == self._job.total_steps or (interval > 0 and step % interval == 0)
+        step, config = self._counters.step, self._job.config
+        epochs = config.eval_epoch_interval * self._job.data.training.steps_per_epoch
+        due = any(interval > 0 and step % interval == 0 for interval in (config.eval_step_interval, epochs))
+        return due or step == self._job.total_steps
 
     def _reason_to_stop(self, stop: StopRequest) -> str:
         """The signal, option or key that ends this start early; all processes agree on it."""
@@ -190,15 +198,18 @@ class Trainer:
             return
         path = find_checkpoint(config.load_checkpoint, config.resume_training, self.output.root)
         if config.resume_training:
-            self._resume(path)
+            self._resume(path, config.ignore_data_skip)
         else:
             self._job.load_weights(path)
             _log.info("weights from %s", path)
 
-    def _resume(self, path: Path) -> None:
+    def _resume(self, path: Path, rows_anew: bool) -> None:
         state = self._job.checkpoints.resume(path)
-        saved, total = state["counters"], self._job.total_steps
-        self._counters = Counters(**{**saved, "step": self._job.data.training.step_of(state["data"])})
+        self._counters, total = Counters(**state["counters"]), self._job.total_steps
+        if rows_anew:
+            self._counters.rows_begin = self._counters.step
+        else:
+            self._counters.step = self._counters.rows_begin + self._job.data.training.step_of(state["data"])
         self._loss_scale.restore(state["loss_scale"])
         _log.info("resumed from %s, %d of %d steps done", path, self._counters.step, total)
         if total != state["total_steps"]:
@@ -211,12 +222,13 @@ class Trainer:
     def _save(self, keep: int, in_background: bool) -> None:
         """Write a checkpoint of the present step; in a run of several processes the main one writes."""
         if not self._processes.is_main:
+            self._job.checkpoints.take_part()
             return
         state = {
             "counters": asdict(self._counters),
             "total_steps": self._job.total_steps,
             "loss_scale": self._loss_scale.state(),
-            "data": self._job.data.training.state(self._counters.step),
+            "data": self._job.data.training.state(self._counters.batch),
         }
         self._result.checkpoint = self._job.checkpoints.save(self._counters.step, state, keep, in_background)
 
@@ -224,5 +236,8 @@ class Trainer:
         """The main process records numbers and shows progress; every process has the configured callbacks."""
         own: list[Callback] = []
         if self._processes.is_main:
-            own = [MetricsRecorder(self._run_info), ProgressBar(self._run_info)]
-        return Callbacks([*own, *(section.build(self._run_info) for section in config.callbacks)])
+            surroundings = environment(config.context.device_target, self._processes.size)
+            report = ReportWriter(self._run_info, surroundings, self._job.samples)
+            own = [MetricsRecorder(self._run_info), ProgressBar(self._run_info), report]
+        sections = (*config.callbacks, *observers(config))
+        return Callbacks([*own, *(section.build(self._run_info) for section in sections)])

@@ -1,5 +1,6 @@
 """Applies an optimizer to all trainable parameters of a model, in graph code."""
 
+import numpy as np
 from mindspore import Parameter, ParameterTuple, Tensor, nn
 
 from mf_train.optimizer import UpdateRule
@@ -10,31 +11,40 @@ class ParameterUpdate(nn.Cell):
 
     Matrices are decayed, vectors (norm weights, biases) are not. Source: MindFormers 1.3,
     trainer/optimizer_grouped_parameters.py.
+
+    Attributes:
+        slots: name of each slot to its tensors, by the names of the parameters that have one.
+        needs_whole: see `mf_train.optimizer.UpdateRule`.
     """
 
     def __init__(self, parameters: list[Parameter], rule: UpdateRule, weight_decay: float):
         """Takes the trainable parameters, an optimizer's formula and the decay of the matrices."""
         super().__init__(auto_prefix=False)
         self.parameters = ParameterTuple(parameters)
-        self.slot_names = rule.slots
+        self.slots: dict[str, dict[str, Parameter]] = {}
+        states: list[Parameter] = []
+        places: list[tuple[int, ...]] = []
+        for parameter in parameters:
+            slots = rule.slots(tuple(parameter.shape))
+            places.append(tuple(range(len(states), len(states) + len(slots))))
+            for slot in slots:
+                values = Tensor(np.full(slot.shape, slot.first_value, np.float32))
+                state = Parameter(values, name=f"{slot.name}.{parameter.name}")
+                self.slots.setdefault(slot.name, {})[parameter.name] = state
+                states.append(state)
         # One flat tuple, because MindSpore 2.10 does not count the parameters of nested ones among the cell's own.
-        self.states = ParameterTuple(
-            [state for name in rule.slots for state in self.parameters.clone(prefix=name, init="zeros")]
-        )
+        self.states = ParameterTuple(states)
+        self.places = tuple(places)
+        self.needs_whole = rule.needs_whole
         self.rates = rule.rates
         self.apply = rule.apply
         self.decays = tuple(weight_decay if len(parameter.shape) > 1 else 0.0 for parameter in parameters)
         self.indices = tuple(range(len(parameters)))
-        self.offsets = tuple(range(0, len(self.states), len(parameters)))
 
     @property
-    def slots(self) -> dict[str, tuple[Parameter, ...]]:
-        """Name of each slot to its tensors, one a parameter."""
-        count = len(self.parameters)
-        return {
-            name: tuple(self.states[offset : offset + count])
-            for name, offset in zip(self.slot_names, self.offsets, strict=True)
-        }
+    def targets(self) -> ParameterTuple:
+        """What is changed: here the parameters themselves."""
+        return self.parameters
 
     def construct(self, gradients: tuple[Tensor, ...], update: Tensor, learning_rate: Tensor) -> tuple[Tensor, ...]:
         """Change every parameter and its slots in place.
@@ -50,8 +60,8 @@ class ParameterUpdate(nn.Cell):
         done: tuple[Tensor, ...] = ()
         for index in self.indices:
             slots: tuple[Parameter, ...] = ()
-            for offset in self.offsets:
-                slots = (*slots, self.states[offset + index])
+            for place in self.places[index]:
+                slots = (*slots, self.states[place])
             parameter = self.parameters[index]
             done = (*done, self.apply(parameter, slots, gradients[index], rates, self.decays[index]))
         return done

@@ -96,18 +96,51 @@ def write_adapter(path: str | Path, adapter: Adapter) -> None:
     place = Path(path)
     if place.is_file() or (place.is_dir() and any(entry.name not in _OURS for entry in place.iterdir())):
         raise CheckpointError(place, "exists and holds something else than an adapter; choose another place")
-    names = dict(sorted(_file_names(adapter)))
-    series = Series("", RenamedSource(adapter.tensors, names), _NO_LIMIT, _FILE_METADATA, one_file_name=WEIGHTS)
-    (planned,), _ = series.plan()
     with locked_partial(place) as folder:
         with atomic_file(folder / WEIGHTS) as file:
-            for block in planned.blocks():
-                content = np.empty(block.nbytes, np.uint8)
-                block.fill(content)
-                file.write(content.data)
+            for block in _weights_blocks(adapter):
+                file.write(block)
         with atomic_file(folder / ADAPTER_CONFIG) as file:
             file.write(json_bytes(_document(adapter)))
         publish(folder, place)
+
+
+def adapter_files(adapter: Adapter) -> dict[str, bytes]:
+    """The files that `write_adapter` writes, for a folder that holds others too: name to content.
+
+    Args:
+        adapter: as for `write_adapter`.
+    """
+    return {ADAPTER_CONFIG: json_bytes(_document(adapter)), WEIGHTS: b"".join(_weights_blocks(adapter))}
+
+
+def base_path(folder: Path) -> Path:
+    """Where the base of an adapter lies, by the settings in its folder.
+
+    A base that a run saved beside its folder of checkpoints is also found when the run was moved.
+
+    Raises:
+        CheckpointError: they name none, or there is no such file or folder.
+    """
+    named = read_json(member(folder, ADAPTER_CONFIG)).get("base_model_name_or_path")
+    path = folder / str(named)
+    if not path.exists():
+        path = folder.parent.parent / path.name
+    if not isinstance(named, str) or not path.exists() or path.resolve() == folder.resolve():
+        what = f"holds an adapter without its base: {ADAPTER_CONFIG} says that it lies at {str(named)!r}"
+        raise CheckpointError(folder, f"{what}. Allowed: the base there, or mf-ckpt merge-lora BASE {folder} DST.")
+    return path
+
+
+def _weights_blocks(adapter: Adapter) -> Iterator[memoryview]:
+    """The bytes of the file with the tensors, in order."""
+    names = dict(sorted(_file_names(adapter)))
+    series = Series("", RenamedSource(adapter.tensors, names), _NO_LIMIT, _FILE_METADATA, one_file_name=WEIGHTS)
+    (planned,), _ = series.plan()
+    for block in planned.blocks():
+        content = np.empty(block.nbytes, np.uint8)
+        block.fill(content)
+        yield content.data
 
 
 def _adapter(tensors: Source, config: LoraConfig, origin: str) -> Adapter:

@@ -12,7 +12,7 @@ from mf_ckpt.formats.mindspore_ckpt.ckpt_folder import is_ckpt_folder, open_ckpt
 from mf_ckpt.formats.mindspore_ckpt.rank_folders import is_rank_folder, open_rank_folders
 from mf_ckpt.formats.mindspore_ckpt.rank_names import rank_folders
 from mf_ckpt.formats.safetensors_file.tensors import Tensors, index_name, open_file, open_series
-from mf_ckpt.lora.peft import is_adapter
+from mf_ckpt.lora.peft import base_path, is_adapter
 from mf_ckpt.placement.layout import LAYOUT, Layout, read_layout
 from mf_ckpt.sources.combined import CombinedSource
 from mf_ckpt.sources.sliced import SlicedSource
@@ -42,6 +42,7 @@ class Reader(CombinedSource):
         optimizer: the optimizer's state, the same kind of mapping; empty where the checkpoint has none.
         step: optimizer updates done when it was saved; None where that is not known.
         form: whose names the tensors have, `hf`, `mindspore` or `gguf`; an mf checkpoint has those of Hugging Face.
+        base: where the weights lie; another place than `path` where that holds an adapter, which is not applied here.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Reader(CombinedSource):
         step: int | None = None,
         form: str = "hf",
         config: JsonObject | None = None,
+        base: Path | None = None,
     ):
         """Takes the parts; `mf_ckpt.open` finds them.
 
@@ -63,6 +65,7 @@ class Reader(CombinedSource):
             step: optimizer updates done; None where that is not known.
             form: whose names the tensors have.
             config: the model's `config.json`, where the checkpoint has none.
+            base: where the weights lie; `path` where None.
         """
         super().__init__(dict.fromkeys(weights, weights), str(path))
         self.path = path
@@ -70,6 +73,7 @@ class Reader(CombinedSource):
         self.optimizer: Source = Tensors({}, str(path)) if optimizer is None else optimizer
         self.step = step
         self.form = form
+        self.base = base or path
         self._config = config
 
     @cached_property
@@ -121,7 +125,8 @@ def open_checkpoint(path: str | Path, strategy: str | Path | None = None) -> Rea
     """Open a checkpoint; every header is checked, no tensor is read.
 
     Args:
-        path: a folder with a manifest (an mf checkpoint, whole or cut over ranks); a folder with `model.safetensors` or
+        path: a folder with a manifest (an mf checkpoint, whole or cut over ranks, or an adapter that was trained, which
+            says where its base lies: the weights are those of the base); a folder with `model.safetensors` or
             `model.safetensors.index.json` (Hugging Face form; the single file goes first); a folder of MindSpore's
             `rank_N` folders, with the strategy files in `strategy` beside it; a folder of `.ckpt` files, all of which
             belong to one model; or a `.safetensors`, `.ckpt` or `.gguf` file.
@@ -198,8 +203,14 @@ def _open_ours(path: Path) -> Reader:
         raise CheckpointError(
             path, f"files are missing or of another size than {MANIFEST} says; mf-ckpt verify lists them"
         )
-    weights, optimizer = (_open_kind(path, kind, manifest.files) for kind in ("model", "optimizer"))
-    return Reader(path, weights, optimizer, step=manifest.step)
+    optimizer = _open_kind(path, "optimizer", manifest.files)
+    if is_adapter(path) and not any(name.startswith("model") for name in manifest.files):
+        place = base_path(path)
+        if is_adapter(place) and (place / MANIFEST).exists():
+            raise CheckpointError(path, f"its base {place} is an adapter itself. Allowed: a base with weights.")
+        base = open_checkpoint(place)
+        return Reader(path, base.weights, optimizer, step=manifest.step, form=base.form, base=base.base)
+    return Reader(path, _open_kind(path, "model", manifest.files), optimizer, step=manifest.step)
 
 
 def _open_kind(path: Path, kind: str, files: Iterable[str]) -> Source:

@@ -1,5 +1,6 @@
 """Writes a checkpoint: tensors one by one into files of bounded size, then checks, manifest, and rename into place."""
 
+import re
 from collections.abc import Container
 from contextlib import ExitStack
 from pathlib import Path
@@ -29,6 +30,9 @@ _LONGEST_NAME = 1_000
 
 _HEADER_MARGIN = 8_192
 """A file is closed when less than this is left of its header: room for the longest entry and the metadata."""
+
+_OWN_TENSORS = re.compile(r"(model|optimizer)\b.*\.safetensors(\.index\.json)?\Z")
+"""The files that `Writer.add` and `add_optimizer` fill."""
 
 _FILE_METADATA = {"format": "pt"}
 """Some releases of transformers refuse a file without this entry."""
@@ -121,7 +125,9 @@ class Writer:
         self._files[name] = write_new(target, content) if isinstance(content, bytes) else copy_new(content, target)
 
     def _commit(self) -> None:
-        self._files |= self._weights.finish(always=True)
+        # An adapter has its tensors in a file that was added whole, and its base elsewhere.
+        has_tensors = any(name.endswith(".safetensors") for name in self._files)
+        self._files |= self._weights.finish(always=not has_tensors)
         self._files |= self._optimizer.finish(always=False)
         for name in self._files:
             if name.endswith(".safetensors"):
@@ -136,7 +142,7 @@ def check_file_name(name: str) -> None:
     Raises:
         ValueError: not a plain file name, or one that the writer makes itself.
     """
-    made_here = name == MANIFEST or name.endswith((".safetensors", ".safetensors.index.json"))
+    made_here = name == MANIFEST or _OWN_TENSORS.match(name)
     if made_here or not is_simple_name(name):
         raise ValueError(f"{name!r} can't be added: not a plain file name, or one that the writer makes itself")
 

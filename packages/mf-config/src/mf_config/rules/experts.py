@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from mf_config.components import type_name
 from mf_config.problems import Severity
 from mf_config.rules.rule import Checked, Finding, rule
 
@@ -59,4 +60,52 @@ def weights_of_balance_losses(checked: Checked) -> Iterator[Finding]:
         yield Finding(f"{_MOE}.aux_loss_factors", what, "one number for each type")
 
 
-RULES = (experts_to_choose, experts_divide_among_ranks, groups_of_experts, weights_of_balance_losses)
+_ABOVE = (experts_to_choose, groups_of_experts, weights_of_balance_losses)
+"""What families check too, because a program may set their experts without a run file."""
+
+
+@rule("experts-of-the-family", Severity.ERROR, "moe_config.expert_num", "model.model_config.type")
+def experts_of_the_family(checked: Checked) -> Iterator[Finding]:
+    """The family of model.model_config has experts, and computes what moe_config asks for."""
+    family, count = checked.config.model.model_config, checked.config.moe_config.expert_num
+    if family is None or count == 1:
+        return
+    if not hasattr(family, "with_experts"):
+        yield Finding(f"{_MOE}.expert_num", f"{count}, but {type_name(family)} has no experts", "1")
+        return
+    said = {finding.path for other in _ABOVE for finding in other.check(checked)}
+    for name, what, allowed in family.problems():
+        if name.startswith(f"{_MOE}.") and name not in said:
+            yield Finding(name, what, allowed)
+
+
+@rule(
+    "experts-in-a-divided-network",
+    Severity.BLOCKER,
+    "parallel_config.pipeline_stage",
+    "parallel_config.use_seq_parallel",
+    "moe_config.aux_loss_factor",
+    "moe_config.z_loss_factor",
+)
+def experts_in_a_divided_network(checked: Checked) -> Iterator[Finding]:
+    """Experts take whole sequences, and their losses count where one process has all blocks."""
+    config, degrees = checked.config, checked.config.parallel_config
+    moe = config.moe_config
+    if not config.use_parallel or moe.expert_num == 1:
+        return
+    if degrees.use_seq_parallel and degrees.model_parallel > 1:
+        yield Finding("parallel_config.use_seq_parallel", "experts can't take parts of sequences yet", "False")
+    losses = moe.aux_loss_factor if moe.aux_loss_types is None else sum(moe.aux_loss_factors or ())
+    if checked.trains and degrees.pipeline_stage > 1 and losses + moe.z_loss_factor > 0:
+        what = f"{degrees.pipeline_stage} stages can't add up the losses of experts yet"
+        yield Finding("parallel_config.pipeline_stage", what, "1, or aux_loss_factor: 0 and z_loss_factor: 0")
+
+
+RULES = (
+    experts_to_choose,
+    experts_divide_among_ranks,
+    groups_of_experts,
+    weights_of_balance_losses,
+    experts_of_the_family,
+    experts_in_a_divided_network,
+)

@@ -46,13 +46,19 @@ def powers_of_two_for_the_search(checked: Checked) -> Iterator[Finding]:
 
 @rule("micro-batches-fill-the-pipeline", Severity.ERROR, "parallel_config.micro_batch_num", _DEGREES)
 def micro_batches_fill_the_pipeline(checked: Checked) -> Iterator[Finding]:
-    """A pipeline has at least as many micro batches as stages."""
+    """A pipeline has at least as many micro batches as stages, with interleaved chunks a multiple of them."""
+    chunks = checked.model("pp_interleave_num") or 1
     for degrees in _active(checked):
         stages, parts = degrees.pipeline_stage, degrees.micro_batch_num
-        if checked.trains and stages > 1 and parts < stages:
+        if not checked.trains or stages == 1:
+            continue
+        if parts < stages:
             yield Finding(
                 f"{_DEGREES}.micro_batch_num", f"{parts} is less than pipeline_stage {stages}", f"from {stages}"
             )
+        elif chunks > 1 and parts % stages:
+            what = f"{parts} is no multiple of pipeline_stage {stages}, and pp_interleave_num is {chunks}"
+            yield Finding(f"{_DEGREES}.micro_batch_num", what, f"multiples of {stages}")
 
 
 @rule("pipelines-only-train", Severity.ERROR, "parallel_config.pipeline_stage", "run_mode")
@@ -135,6 +141,17 @@ def recomputed_layers_of_each_stage(checked: Checked) -> Iterator[Finding]:
                 yield Finding(f"recompute_config.{name}", what, "one number a stage")
 
 
+@rule("further-tokens-in-a-divided-network", Severity.BLOCKER, "model.model_config.mtp_depth", _DEGREES)
+def further_tokens_in_a_divided_network(checked: Checked) -> Iterator[Finding]:
+    """What predicts further tokens takes whole sequences, beside the embedding and all blocks."""
+    depth = getattr(checked.config.model.model_config, "mtp_depth", 0)
+    for degrees in _active(checked):
+        divides_tokens = degrees.use_seq_parallel and degrees.model_parallel > 1
+        if depth and checked.trains and (degrees.pipeline_stage > 1 or divides_tokens):
+            what = f"{depth}, but further tokens can't be predicted by parts of a network or of a sequence yet"
+            yield Finding("model.model_config.mtp_depth", what, "0, or pipeline_stage: 1 and use_seq_parallel: False")
+
+
 RULES = (
     device_product,
     powers_of_two_for_the_search,
@@ -146,4 +163,5 @@ RULES = (
     optimizer_shards_divide_ranks,
     interleaving_overlaps_communication,
     recomputed_layers_of_each_stage,
+    further_tokens_in_a_divided_network,
 )

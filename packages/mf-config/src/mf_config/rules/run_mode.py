@@ -72,7 +72,7 @@ def learning_rate_is_given(checked: Checked) -> Iterator[Finding]:
     optimizer = checked.config.optimizer
     if not checked.trains or optimizer is None or not checked.is_missing("lr_schedule"):
         return
-    if optimizer.learning_rate is None:
+    if optimizer.learning_rate is None and not getattr(optimizer, "relative_step", False):
         what = "is missing, and there is no lr_schedule"
         yield Finding("optimizer.learning_rate", what, "a number, or a section lr_schedule")
 

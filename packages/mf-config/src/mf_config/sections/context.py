@@ -7,7 +7,7 @@ from mf_config.schema import key
 
 _HOST_MEMORY = "a CPU run takes memory from the host"
 _ASCEND_ONLY = "it is a setting of the Ascend compiler"
-_NO_ASCEND = "there are no kernels for Ascend yet"
+_ONE_JIT = "jit_config says it for all run modes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,9 @@ class JitSection:
         "O0",
         mindspore="set_context(jit_config={'jit_level': …})",
     )
-    infer_boost: Literal["on", "off"] = key("Faster graphs for prediction.", "off")
+    infer_boost: Literal["on", "off"] = key(
+        "Faster graphs for prediction.", "off", mindspore="set_context(jit_config={'infer_boost': …})"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +37,19 @@ class AscendSection:
         "allow_fp32_to_bf16",
         "allow_mix_precision_fp16",
         "allow_mix_precision_bf16",
-    ] = key("Which operators may run in another precision.", "force_fp16")
-    jit_compile: bool = key("Compile operators while the graph runs.", False)
-    parallel_speed_up_json_path: str | None = key("File of switches that overlap communication and computing.", None)
+    ] = key(
+        "Which operators may run in another precision.",
+        "force_fp16",
+        mindspore="device_context.ascend.op_precision.precision_mode",
+    )
+    jit_compile: bool = key(
+        "Compile operators while the graph runs.", False, mindspore="device_context.ascend.op_tuning.op_compile"
+    )
+    parallel_speed_up_json_path: str | None = key(
+        "File of switches that overlap communication and computing.",
+        None,
+        mindspore="set_context(ascend_config={'parallel_speed_up_json_path': …})",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +64,6 @@ class ContextSection:
     device_target: Literal["Ascend", "CPU"] = key(
         "The kind of device that computes.",
         "Ascend",
-        pending=_NO_ASCEND,
-        runs=("CPU",),
         mindspore="set_device(device_target)",
     )
     device_id: int = key(
@@ -70,10 +80,17 @@ class ContextSection:
         mindspore="runtime.set_memory(max_size)",
     )
     mempool_block_size: str = key(
-        "How much memory the pool takes from the device at a time.", "1GB", inert=_HOST_MEMORY, unit="GB"
+        "How much memory the pool takes from the device at a time.",
+        "1GB",
+        inert_on={"CPU": _HOST_MEMORY},
+        unit="GB",
+        mindspore="runtime.set_memory(increase_size)",
     )
     memory_optimize_level: Literal["O0", "O1"] = key(
-        "O1 reuses memory between operators at the price of speed.", "O0", inert=_HOST_MEMORY
+        "O1 reuses memory between operators at the price of speed.",
+        "O0",
+        inert_on={"CPU": _HOST_MEMORY},
+        mindspore="runtime.set_memory(optimize_level)",
     )
     max_call_depth: int = key(
         "The deepest nesting of calls that the graph compiler follows.",
@@ -87,16 +104,30 @@ class ContextSection:
     save_graphs_path: str = key("Folder of the intermediate graphs.", "./graphs", needs="save_graphs")
     enable_dump: bool = key("Write the tensors of every operator.", False, inert="MindSpore reads no such setting")
     save_dump_path: str = key("Folder of the dumped tensors.", ".", inert="MindSpore reads no such setting")
-    enable_graph_kernel: bool = key("Fuse small operators into one kernel.", False, inert=_ASCEND_ONLY)
-    jit_config: JitSection = key("How hard the compiler works.", JitSection(), inert=_ASCEND_ONLY)
-    jit_level: Literal["O0", "O1", "O2"] = key("As jit_config.jit_level, for prediction.", "O0", inert=_ASCEND_ONLY)
-    infer_boost: Literal["on", "off"] = key("As jit_config.infer_boost.", "on", inert=_ASCEND_ONLY)
-    ascend_config: AscendSection = key("Settings of the Ascend compiler.", AscendSection(), inert=_ASCEND_ONLY)
+    enable_graph_kernel: bool = key(
+        "Fuse small operators into one kernel.",
+        False,
+        inert_on={"CPU": _ASCEND_ONLY},
+        mindspore="set_context(enable_graph_kernel)",
+    )
+    jit_config: JitSection = key("How hard the compiler works.", JitSection(), inert_on={"CPU": _ASCEND_ONLY})
+    jit_level: Literal["O0", "O1", "O2"] = key("As jit_config.jit_level, for prediction.", "O0", inert=_ONE_JIT)
+    infer_boost: Literal["on", "off"] = key("As jit_config.infer_boost.", "on", inert=_ONE_JIT)
+    ascend_config: AscendSection = key(
+        "Settings of the Ascend compiler.", AscendSection(), inert_on={"CPU": _ASCEND_ONLY}
+    )
     runtime_num_threads: int = key(
-        "Threads that launch operators.", 30, minimum=0, inert="MindSpore chooses as many as the host has cores"
+        "Threads that launch operators; 0 for as many as MindSpore chooses.",
+        30,
+        minimum=0,
+        inert_on={"CPU": "MindSpore chooses as many as the host has cores"},
+        mindspore="runtime.dispatch_threads_num",
     )
     deterministic: Literal["ON", "OFF"] = key(
-        "Use operators whose result does not depend on timing.", "OFF", inert="runs on CPU are deterministic always"
+        "Use operators whose result does not depend on timing.",
+        "OFF",
+        inert_on={"CPU": "runs on CPU are deterministic always"},
+        mindspore="set_deterministic",
     )
 
     @property

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from mf_config.schema import ComponentOf, key
 
-_PREPARED = "rows are prepared before the first step and read from memory"
+_FIXED = "num_parallel_workers and prefetch_size say how batches are prepared"
 _TEXT_ONLY = "mf trains on text"
 
 
@@ -40,15 +40,11 @@ class DatasetSection:
     seed: int | None = key("Seed of the order of rows; the top-level seed where absent.", None, minimum=0)
     batch_size: int = key("Rows of a step.", 8, minimum=1, inert="runner_config.batch_size counts")
     repeat: int = key(
-        "Times that the rows are taken in one epoch.", 1, minimum=1, pending="rows are not repeated in an epoch"
+        "Times that the rows are taken in one epoch, each time in a new order where they are shuffled.", 1, minimum=1
     )
-    eod_reset: bool = key(
-        "Let positions and attention begin anew after each document.",
-        False,
-        pending="attention reaches over the ends of documents",
-    )
+    eod_reset: bool = key("Let positions and attention begin anew after each document.", False)
     eod_token_id: int | None = key(
-        "Token that ends a document.", None, minimum=0, needs="eod_reset", inert="attention reaches over it"
+        "Token that ends a document; the tokenizer's end token where absent.", None, minimum=0, needs="eod_reset"
     )
     dynamic_batch: bool = key(
         "Pad each batch only to its longest row.",
@@ -67,14 +63,14 @@ class DatasetSection:
         unit="tokens",
     )
     ignore_pad_token_for_loss: bool = key("Leave padding out of the loss.", True, inert="padding counts in no loss")
-    num_parallel_workers: int = key("Workers that prepare rows during training.", 8, minimum=1, inert=_PREPARED)
-    prefetch_size: int = key("Batches prepared ahead.", 1, minimum=1, inert=_PREPARED)
-    python_multiprocessing: bool = key("Prepare rows in processes instead of threads.", False, inert=_PREPARED)
-    numa_enable: bool = key("Bind workers to memory nodes.", False, inert=_PREPARED)
-    auto_tune: bool = key("Adjust the workers while training.", False, inert=_PREPARED)
-    filepath_prefix: str = key("Where the adjustment is written.", "./autotune", inert=_PREPARED)
-    autotune_per_step: int = key("Steps between adjustments.", 10, minimum=1, inert=_PREPARED)
-    profile: bool = key("Time the preparation of rows.", False, inert=_PREPARED)
+    num_parallel_workers: int = key("Workers that prepare batches while the model computes.", 8, minimum=1)
+    prefetch_size: int = key("Batches that each worker prepares ahead.", 1, minimum=1)
+    python_multiprocessing: bool = key("Workers are processes instead of threads.", False)
+    numa_enable: bool = key("Bind workers to memory nodes.", False, inert=_FIXED)
+    auto_tune: bool = key("Adjust the workers while training.", False, inert=_FIXED)
+    filepath_prefix: str = key("Where the adjustment is written.", "./autotune", inert=_FIXED)
+    autotune_per_step: int = key("Steps between adjustments.", 10, minimum=1, inert=_FIXED)
+    profile: bool = key("Time the preparation of rows.", False, inert=_FIXED)
     column_order: tuple[str, ...] | None = key("Order of the columns.", None, inert="columns are taken by their names")
     net_input_columns: tuple[str, ...] | None = key("Columns for the network.", None, inert=_TEXT_ONLY)
     modal_to_text_transform: ModalTransformSection | None = key(

@@ -6,8 +6,6 @@ from typing import Any, Literal
 
 from mf_config.schema import key
 
-_DATA_PARALLEL_ONLY = "only data parallelism is executed"
-_SAME_RESULT = "every rank holds the whole optimizer state; the result is the same"
 _NO_SEARCH = "the layout is the one that the file gives"
 _STRATEGY_FILES = "the layout of a checkpoint is in its layout.json"
 _MODES = ("DATA_PARALLEL", "SEMI_AUTO_PARALLEL", "AUTO_PARALLEL", "HYBRID_PARALLEL", "STAND_ALONE")
@@ -17,8 +15,12 @@ _MODES = ("DATA_PARALLEL", "SEMI_AUTO_PARALLEL", "AUTO_PARALLEL", "HYBRID_PARALL
 class OptimizerShardingSection:
     """`parallel_optimizer_config`: what of the optimizer is divided among data-parallel ranks."""
 
-    gradient_accumulation_shard: bool = key("Divide the added up gradients too.", False)
-    parallel_optimizer_threshold: int = key("Parameters smaller than this stay whole.", 64, minimum=0, unit="KB")
+    gradient_accumulation_shard: bool = key(
+        "Divide gradients too while micro batches add up; a step of one micro batch has nothing to divide.", False
+    )
+    parallel_optimizer_threshold: int = key(
+        "Parameters whose piece on a rank is smaller than this stay whole.", 64, minimum=0, unit="KB"
+    )
     optimizer_weight_shard_size: int = key(
         "Ranks that share one copy of the state; -1 for all data-parallel ranks.", -1, minimum=-1
     )
@@ -42,9 +44,14 @@ class StrategyFileSection:
 class PipelineSection:
     """`pipeline_config`: the order in which a pipeline works."""
 
-    pipeline_interleave: bool = key("Give each stage several parts of the network.", False)
+    pipeline_interleave: bool = key(
+        "Give each stage several parts of the network.", False, inert="model_config.pp_interleave_num says how many"
+    )
     pipeline_scheduler: Literal["1f1b", "gpipe", "seqpipe", "seqvpp", "seqsmartvpp", "zero_bubble_v"] = key(
-        "The order of forward and backward passes.", "1f1b"
+        "The order of forward and backward passes.",
+        "1f1b",
+        pending="this order is not built",
+        runs=("1f1b", "gpipe"),
     )
 
 
@@ -90,15 +97,11 @@ class ParallelSection:
         "How AUTO_PARALLEL looks for a layout.", "recursive_programming", inert=_NO_SEARCH
     )
     auto_pipeline: bool = key("Let the search choose the number of stages.", False, inert=_NO_SEARCH)
-    enable_parallel_optimizer: bool = key(
-        "Divide optimizer state and updates among data-parallel ranks.", False, inert=_SAME_RESULT
-    )
+    enable_parallel_optimizer: bool = key("Divide optimizer state and updates among data-parallel ranks (ZeRO).", False)
     parallel_optimizer_config: OptimizerShardingSection = key(
-        "What of the optimizer is divided.", OptimizerShardingSection(), inert=_SAME_RESULT
+        "What of the optimizer is divided, with enable_parallel_optimizer.", OptimizerShardingSection()
     )
-    pipeline_config: PipelineSection = key(
-        "The order in which a pipeline works.", PipelineSection(), inert="there is one pipeline stage"
-    )
+    pipeline_config: PipelineSection = key("The order in which a pipeline works.", PipelineSection())
     strategy_ckpt_save_file: str = key(
         "Where the layout of the parameters is written.", "./ckpt_strategy.ckpt", inert=_STRATEGY_FILES
     )
@@ -141,33 +144,24 @@ class ParallelDegrees:
         1,
         minimum=1,
     )
-    model_parallel: int = key(
-        "Ranks among which the matrices of a layer are divided.", 1, minimum=1, pending=_DATA_PARALLEL_ONLY
-    )
-    context_parallel: int = key("Ranks among which a sequence is divided.", 1, minimum=1, pending=_DATA_PARALLEL_ONLY)
+    model_parallel: int = key("Ranks among which the matrices of a layer are divided.", 1, minimum=1)
+    context_parallel: int = key("Ranks among which the tokens of a row are divided.", 1, minimum=1)
     context_parallel_algo: Literal["colossalai_cp", "ulysses_cp", "hybird_cp", "hybrid_cp"] = key(
-        "How divided sequences meet in attention: keys gathered (colossalai_cp), heads exchanged (ulysses_cp), both.",
+        "How divided rows meet in attention: keys gathered (colossalai_cp), heads exchanged (ulysses_cp), both.",
         "colossalai_cp",
-        inert="sequences are not divided",
     )
-    ulysses_degree_in_cp: int = key(
-        "Ranks of hybrid_cp that exchange heads.", 1, minimum=1, inert="sequences are not divided"
-    )
-    expert_parallel: int = key(
-        "Ranks among which the experts of a layer are divided.", 1, minimum=1, pending=_DATA_PARALLEL_ONLY
-    )
-    pipeline_stage: int = key("Ranks among which the layers are divided.", 1, minimum=1, pending=_DATA_PARALLEL_ONLY)
+    ulysses_degree_in_cp: int = key("Ranks of hybrid_cp that exchange heads.", 1, minimum=1)
+    expert_parallel: int = key("Ranks of data_parallel among which the experts of a layer are divided.", 1, minimum=1)
+    pipeline_stage: int = key("Ranks among which the layers are divided.", 1, minimum=1)
     micro_batch_num: int = key(
-        "Parts of a batch that follow each other through the pipeline.",
+        "Parts of a batch that follow each other through the pipeline; without one it says nothing.",
         1,
         minimum=1,
-        inert="there is one pipeline stage",
     )
     seq_split_num: int = key("Parts of a sequence in a seqpipe pipeline.", 1, minimum=1, inert="there is no pipeline")
     use_seq_parallel: bool = key(
         "Divide norms and residuals along the sequence among the ranks of model_parallel.",
         False,
-        inert="nothing is divided among ranks of model_parallel",
     )
     gradient_aggregation_group: int = key(
         "Groups in which the gradients of layers are sent together.",
@@ -176,12 +170,15 @@ class ParallelDegrees:
         inert="gradients are sent in buckets of one size",
     )
     vocab_emb_dp: bool = key(
-        "Keep the embedding whole on every rank instead of dividing its rows by model_parallel.",
+        "Keep embedding and head whole on every rank instead of dividing their rows by model_parallel; a pipeline "
+        "divides them in any case.",
         True,
-        inert="the embedding is whole while model_parallel is 1",
     )
     optimizer_shard: bool | None = key(
-        "Divide the optimizer state.", None, inert=_SAME_RESULT, deprecated="since 0.7: enable_parallel_optimizer"
+        "Divide the optimizer state.",
+        None,
+        inert="enable_parallel_optimizer counts",
+        deprecated="since 0.7: enable_parallel_optimizer",
     )
     mem_coeff: float = key(
         "How much the search for a layout cares for memory: small favours data parallelism.",

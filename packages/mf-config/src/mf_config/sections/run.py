@@ -17,7 +17,7 @@ _ANY_LAYOUT = "a checkpoint of any layout is cut for the present one while it is
 _STEP_FOUND = "resume_training finds the step in the checkpoint"
 _PREPARED = "rows are prepared before the first step and read from memory"
 _KEPT = "activations are kept; the result is the same"
-_NO_PROFILE = "nothing is profiled yet"
+_NO_DEVICE_PROFILE = {"CPU": "operators alone are measured, collectives among them"}
 _LAYER_RATES = "all layers of a language model share one rate"
 _VISION = "language models never read it"
 _SAME_BITS = "runs on CPU give the same bits always"
@@ -80,11 +80,11 @@ class RunConfig:
         "Whether load_checkpoint has each slice only once.", False, inert="the layout of the files says it"
     )
     only_save_strategy: bool = key(
-        "Write the layout of the parameters and stop.", False, pending="a layout is written with each checkpoint"
+        "Write the layout of the parameters to layout.json in output_dir, and stop.", False, modes=TRAIN_MODES
     )
     resume_by_last_timestamp_ckpt: bool = key("Resume the newest file.", False, inert=_STEP_FOUND)
     ignore_data_skip: bool = key(
-        "Begin the rows anew when training resumes.", False, pending="rows go on where they stopped", modes=TRAIN_MODES
+        "Begin the rows anew when training resumes; otherwise they go on where they stopped.", False, modes=TRAIN_MODES
     )
     data_skip_steps: int | None = key("Steps whose rows are skipped.", None, minimum=0, inert=_STEP_FOUND)
     remote_save_url: str | None = key(
@@ -106,15 +106,14 @@ class RunConfig:
         "How many ranks each kind of parallelism takes.", ParallelDegrees(), needs="use_parallel"
     )
     micro_batch_interleave_num: int = key(
-        "Parts of a batch that overlap communication; multiplies the batch.",
+        "Multiplies the batch by so many parts, which are differentiated one after another.",
         1,
         minimum=1,
-        pending="batches are not interleaved",
         modes=TRAIN_MODES,
     )
     moe_config: MoeSection = key("Mixtures of experts.", MoeSection())
     recompute_config: RecomputeSection = key(
-        "Activations that are computed again in the backward pass.", RecomputeSection(), inert=_KEPT, modes=TRAIN_MODES
+        "Activations that are computed again in the backward pass.", RecomputeSection(), modes=TRAIN_MODES
     )
     swap_config: SwapSection = key(
         "Activations that wait in the host's memory.", SwapSection(), inert=_KEPT, modes=TRAIN_MODES
@@ -173,8 +172,6 @@ class RunConfig:
         unit="epochs",
         modes=TRAIN_MODES,
         needs="do_eval",
-        pending="evaluations come after steps, see eval_step_interval",
-        runs=(-1, 0),
     )
     metric: Annotated[Any, ComponentOf("metric")] | tuple[Annotated[Any, ComponentOf("metric")], ...] | None = key(
         "What an evaluation computes: one section or a list of them.", None, **_IN_EVALUATIONS
@@ -182,22 +179,26 @@ class RunConfig:
     auto_tune: bool = key("Adjust the workers that prepare rows.", False, inert=_PREPARED, modes=_TRAIN_EVAL)
     filepath_prefix: str = key("Where the adjustment is written.", "./autotune", needs="auto_tune")
     autotune_per_step: int = key("Steps between adjustments.", 10, minimum=1, unit="steps", needs="auto_tune")
-    profile: bool = key("Record where the time goes.", False, inert=_NO_PROFILE, modes=TRAIN_MODES)
-    profile_start_step: int = key("First recorded step.", 1, minimum=0, unit="steps", needs="profile")
-    profile_stop_step: int = key("Last recorded step.", 10, minimum=0, unit="steps", needs="profile")
-    init_start_profile: bool = key("Record from the beginning of the program.", False, needs="profile")
-    profile_communication: bool = key("Record collectives too.", False, needs="profile")
-    profile_memory: bool = key("Record memory too.", True, needs="profile")
-    profile_output: str | None = key("Folder of the record.", None, needs="profile")
+    profile: bool = key("Time the operators of some steps, as the callback ProfileMonitor.", False, modes=TRAIN_MODES)
+    profile_start_step: int = key("The first step to measure.", 1, minimum=1, unit="steps", needs="profile")
+    profile_stop_step: int = key("The last step to measure.", 10, minimum=1, unit="steps", needs="profile")
+    init_start_profile: bool = key("Measure from the first step, whatever profile_start_step.", False, needs="profile")
+    profile_communication: bool = key(
+        "Measure communication between devices as well.", False, needs="profile", inert_on=_NO_DEVICE_PROFILE
+    )
+    profile_memory: bool = key("Measure memory as well.", True, needs="profile", inert_on=_NO_DEVICE_PROFILE)
+    profile_output: str | None = key(
+        "Folder of the profile; profile in output_dir where absent.", None, needs="profile"
+    )
     monitor_config: MonitorSection = key(
         "Norms and states that are recorded, and norms that stop the run.", MonitorSection(), modes=TRAIN_MODES
     )
-    tensorboard: TensorboardSection = key(
-        "Event files for TensorBoard.", TensorboardSection(), inert="metrics.jsonl has the figures of each step"
-    )
+    tensorboard: TensorboardSection = key("Event files for TensorBoard.", TensorboardSection(), modes=TRAIN_MODES)
 
     # Prediction.
-    input_data: str | tuple[str, ...] | None = key("The prompt, or a list of prompts.", None, modes=PREDICT_MODES)
+    input_data: str | tuple[str, ...] | None = key(
+        "The prompt, or a list of prompts; the name of a text file stands for its lines.", None, modes=PREDICT_MODES
+    )
     predict_batch_size: int | None = key(
         "Prompts at once.", None, minimum=1, modes=PREDICT_MODES, inert="prompts are batched as they fit"
     )
@@ -205,7 +206,9 @@ class RunConfig:
         "Candidates of a classification.", None, minimum=1, modes=_EVAL_PREDICT, inert=_ON_THE_COMMAND_LINE
     )
     save_file: str | None = key(
-        "File of the results.", None, modes=PREDICT_MODES, inert="results go to output_dir and to the terminal"
+        "File of the results as MindFormers writes them; text_generation_result.txt in output_dir where not given.",
+        None,
+        modes=PREDICT_MODES,
     )
     adapter_id: str | None = key(
         "Which adapter answers.", None, modes=PREDICT_MODES, pending="adapters are not served", runs=(None,)
@@ -213,6 +216,17 @@ class RunConfig:
     infer: InferSection | None = key(
         "Graph files of MindSpore Lite.", None, inert="MindSpore Lite is not used", modes=PREDICT_MODES
     )
+
+    def __post_init__(self) -> None:
+        """Give the experts to the family, and take over what it makes of them.
+
+        A file says how many there are beside its model, and the family of a model with experts may be another one.
+        """
+        family = self.model.model_config
+        if hasattr(family, "with_experts") and self.moe_config.expert_num > 1:
+            family = family.with_experts(self.moe_config)
+            object.__setattr__(self, "model", self.model.of_family(family))
+        object.__setattr__(self, "moe_config", getattr(family, "moe_config", self.moe_config))
 
     @property
     def tokenizer(self) -> Any:

@@ -1,57 +1,84 @@
 """`mf-data convert`."""
 
 import argparse
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from mf_config.command_line import OK
 from mf_config.problems import UserError
+from mf_data.cli.handler_option import handler_named
+from mf_data.conversations import Conversation
+from mf_data.data_files import find_files
+from mf_data.files import written_beside
 from mf_data.indexed_files import IndexedFile
 from mf_data.indexed_rows import IndexedRows
 from mf_data.indexed_writer import IndexedWriter
-from mf_data.mind_record_files import MIND_RECORD_ENDING, MindRecordFile, is_mind_record
+from mf_data.mind_record_files import MIND_RECORD_ENDING, is_mind_record
 from mf_data.mind_record_writer import MindRecordWriter
-from mf_data.prepared_files import indexed_prefix
+from mf_data.prepared_files import indexed_prefix, stored_file
+from mf_data.records import FORMS, OnBroken, converted, read_records, sift
+from mf_data.stored_rows import StoredFile
+from mf_data.tf_record_files import TF_RECORD_ENDING
 
 _IDS = "input_ids"
+_LINES = ".jsonl"
 _ROWS_AT_ONCE = 256
+_RECORD_SUFFIXES = tuple(f".{form}" for form in FORMS)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
-    ending = f"one that ends in .{MIND_RECORD_ENDING} for a MindRecord file"
-    parser.add_argument("source", metavar="SOURCE", help="prefix of .bin and .idx files, or a MindRecord file")
-    parser.add_argument("target", metavar="TARGET", help=f"prefix of .bin and .idx files, or {ending}")
+    parser.add_argument(
+        "source",
+        metavar="SOURCE",
+        help=f"prefix of .bin and .idx files, a MindRecord or {TF_RECORD_ENDING} file, or a file or folder of records",
+    )
+    parser.add_argument(
+        "target",
+        metavar="TARGET",
+        help=f"prefix of .bin and .idx files, or a name that ends in {MIND_RECORD_ENDING}; of records, one in {_LINES}",
+    )
     parser.add_argument(
         "--seq-length",
         type=int,
         metavar="N",
         help="join all ids into rows of N + 1; each sequence is a row by default (only from .bin and .idx)",
     )
+    parser.add_argument(
+        "--handler", metavar="TYPE", help="write records as conversations (messages), which this data handler makes"
+    )
+    parser.add_argument(
+        "--on-broken", choices=("stop", "skip"), default="stop", help="what a broken record does (stop)"
+    )
 
 
 def run(parsed: argparse.Namespace) -> int:
     """Write the source in the other form."""
-    prefix = indexed_prefix(parsed.source)
-    if is_mind_record(parsed.source) and not is_mind_record(parsed.target):
-        if parsed.seq_length is not None:
-            raise UserError("--seq-length: rows of a MindRecord file stay as they are. Allowed: without this option.")
-        count = _to_indexed(MindRecordFile(Path(parsed.source)), parsed.target)
-    elif prefix is not None and is_mind_record(parsed.target):
-        if parsed.seq_length is not None and parsed.seq_length < 1:
-            raise UserError(f"--seq-length: {parsed.seq_length} is out of range. Allowed: from 1.")
-        count = _to_mind_record(IndexedFile(prefix), parsed.target, parsed.seq_length)
-    else:
+    if parsed.seq_length is not None and parsed.seq_length < 1:
+        raise UserError(f"--seq-length: {parsed.seq_length} is out of range. Allowed: from 1.")
+    source, target, prefix = Path(parsed.source), parsed.target, indexed_prefix(parsed.source)
+    stored = stored_file(parsed.source)
+    if target.endswith(_LINES) and stored is None and prefix is None:
+        count = _to_lines(source, Path(target), parsed.handler, parsed.on_broken)
+    elif prefix is not None and is_mind_record(target):
+        count = _indexed_to_mind_record(IndexedFile(prefix), target, parsed.seq_length)
+    elif stored is None:
         raise UserError(
-            f"{parsed.source} can't be turned into {parsed.target}. Allowed: a prefix of .bin and .idx files and a "
-            f"path that ends in .{MIND_RECORD_ENDING}, either way round."
+            f"{source} can't be turned into {target}. Allowed: .bin and .idx files into MindRecord; MindRecord and "
+            f"TFRecord files into either; records into a name that ends in {_LINES}."
         )
-    print(f"{parsed.target}: {count} rows")
+    elif parsed.seq_length is not None:
+        raise UserError("--seq-length: stored rows stay as they are. Allowed: without this option.")
+    else:
+        count = _to_mind_record(stored, target) if is_mind_record(target) else _to_indexed(stored, target)
+    print(f"{target}: {count} rows")
     return OK
 
 
-def _to_mind_record(file: IndexedFile, target: str, seq_length: int | None) -> int:
+def _indexed_to_mind_record(file: IndexedFile, target: str, seq_length: int | None) -> int:
     with MindRecordWriter(target, [_IDS]) as writer:
         if seq_length is None:
             for number in range(len(file)):
@@ -64,7 +91,14 @@ def _to_mind_record(file: IndexedFile, target: str, seq_length: int | None) -> i
         return len(rows)
 
 
-def _to_indexed(file: MindRecordFile, target: str) -> int:
+def _to_mind_record(file: StoredFile, target: str) -> int:
+    with MindRecordWriter(target, list(file.columns)) as writer:
+        for number in range(len(file)):
+            writer.add(file.row(number))
+    return len(file)
+
+
+def _to_indexed(file: StoredFile, target: str) -> int:
     if set(file.columns) != {_IDS}:
         columns = ", ".join(file.columns)
         raise UserError(
@@ -74,3 +108,21 @@ def _to_indexed(file: MindRecordFile, target: str) -> int:
         for number in range(len(file)):
             writer.add_document([file.row(number)[_IDS]])
     return len(file)
+
+
+def _to_lines(source: Path, target: Path, handler: str | None, on_broken: OnBroken) -> int:
+    convert = dict if handler is None else handler_named(handler)
+    count = 0
+    with written_beside(target) as file:
+        for path in find_files(source, _RECORD_SUFFIXES, "SOURCE"):
+            for _, value in sift(converted(read_records(path), convert), on_broken):
+                written = _as_record(value) if isinstance(value, Conversation) else value
+                file.write(json.dumps(written, ensure_ascii=False).encode() + b"\n")
+                count += 1
+    return count
+
+
+def _as_record(conversation: Conversation) -> dict[str, Any]:
+    """A conversation as a record that `MessagesDataHandler` reads."""
+    tools = {"tools": list(conversation.tools)} if conversation.tools else {}
+    return {"messages": [dict(message) for message in conversation.messages], **tools}

@@ -2,62 +2,99 @@
 
 import argparse
 import json
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from mf_config.command_line import OK
-from mf_config.problems import UserError
+from mf_data.documents import Document
 from mf_data.indexed_files import IndexedFile
-from mf_data.mind_record_files import MindRecordFile, is_mind_record
-from mf_data.prepared_files import indexed_prefix
+from mf_data.length_statistics import bars, length_statistics
+from mf_data.loaders.text import TEXT_FIELD, TextDataLoader
+from mf_data.prepared_files import indexed_prefix, stored_file
+from mf_data.stored_rows import StoredFile
+from mf_data.tokenizers.base import Tokenizer
+from mf_data.tokenizers.loading import load_tokenizer
+
+_DOCUMENTS_AT_ONCE = 1000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
-    parser.add_argument("input", nargs="+", metavar="INPUT", help="prefix of .bin and .idx files, or a MindRecord file")
+    parser.add_argument(
+        "input",
+        nargs="+",
+        metavar="INPUT",
+        help="prefix of .bin and .idx files, a MindRecord or TFRecord file, or files or folders of text",
+    )
+    parser.add_argument("--tokenizer", metavar="T", help="count the tokens of text; its characters otherwise")
+    parser.add_argument("--text-field", default=TEXT_FIELD, metavar="NAME", help="field of a record with the document")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(parsed: argparse.Namespace) -> int:
     """Print what the files hold."""
-    found = {name: _stats(name) for name in parsed.input}
+    tokenizer = load_tokenizer(parsed.tokenizer) if parsed.tokenizer else None
+    found = {name: _stats(name, tokenizer, parsed.text_field) for name in parsed.input}
     if parsed.json:
         print(json.dumps(found))
         return OK
     for name, numbers in found.items():
         print(name)
         for key, value in numbers.items():
-            print(f"  {key:<12} {value}")
+            if not isinstance(value, dict):
+                print(f"  {key:<12} {value}")
+                continue
+            shown = " ".join(f"{part} {number}" for part, number in value.items() if part != "histogram")
+            print(f"  {key:<12} {shown}")
+            for line in bars(value["histogram"]) if value else ():
+                print(f"    {line}")
     return OK
 
 
-def _stats(name: str) -> dict[str, Any]:
-    if is_mind_record(name):
-        records = MindRecordFile(Path(name))
-        rows = [records.row(number) for number in range(len(records))]
-        ids = {column: [len(row[column]) for row in rows] for column in records.columns}
-        return {"rows": len(rows)} | {column: _lengths(np.array(lengths)) for column, lengths in ids.items()}
+def _stats(name: str, tokenizer: Tokenizer | None, text_field: str) -> dict[str, Any]:
+    stored = stored_file(name)
+    if stored is not None:
+        return _of_stored_rows(stored)
     prefix = indexed_prefix(name)
     if prefix is None:
-        raise UserError(f"{name}: no prepared data. Allowed: a prefix of .bin and .idx files, or a MindRecord file.")
+        return _of_text(TextDataLoader(dataset_dir=name, text_field=text_field).documents(), tokenizer)
     file = IndexedFile(prefix)
     return {
         "documents": len(file.documents) - 1,
         "sequences": len(file),
         "tokens": len(file.tokens),
         "dtype": file.dtype.name,
-        "lengths": _lengths(np.asarray(file.lengths)),
+        "lengths": length_statistics(file.lengths),
     }
 
 
-def _lengths(lengths: np.ndarray[Any, np.dtype[np.int64]]) -> dict[str, float]:
-    if not len(lengths):
-        return {}
-    return {
-        "min": int(lengths.min()),
-        "median": float(np.median(lengths)),
-        "mean": round(float(lengths.mean()), 1),
-        "max": int(lengths.max()),
-    }
+def _of_stored_rows(file: StoredFile) -> dict[str, Any]:
+    rows = [{name: len(values) for name, values in file.row(number).items()} for number in range(len(file))]
+    lengths = {name: np.array([row[name] for row in rows], np.int64) for name in file.columns}
+    return {"rows": len(rows)} | {name: length_statistics(column) for name, column in lengths.items()}
+
+
+def _of_text(documents: Iterator[Document], tokenizer: Tokenizer | None) -> dict[str, Any]:
+    lengths: list[int] = []
+    size = 0
+    for texts in _portions(documents):
+        size += sum(len(text.encode()) for text in texts)
+        parts = texts if tokenizer is None else tokenizer.encode_batch(texts, parse_special_tokens=False)
+        lengths += map(len, parts)
+    unit = "characters" if tokenizer is None else "tokens"
+    counts = {"documents": len(lengths), "bytes": size, unit: sum(lengths)}
+    return {**counts, "lengths": length_statistics(np.array(lengths, np.int64))}
+
+
+def _portions(documents: Iterator[Document]) -> Iterator[list[str]]:
+    """The texts in lists that are tokenized in one go."""
+    texts: list[str] = []
+    for document in documents:
+        texts.append(document.text)
+        if len(texts) == _DOCUMENTS_AT_ONCE:
+            yield texts
+            texts = []
+    if texts:
+        yield texts

@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from mf_config.command_line import FAILURE, OK
-from mf_config.components import components
-from mf_config.problems import ConfigError, Problem, UserError, name_values
-from mf_config.suggest import nearest
+from mf_config.problems import ConfigError, Problem, UserError
+from mf_data.cli.handler_option import handler_named
 from mf_data.compressed import plain_suffix
 from mf_data.data_files import find_files
 from mf_data.indexed_files import IndexedFile
 from mf_data.loaders.text import TEXT_FIELD, read_text
-from mf_data.mind_record_files import MindRecordFile, is_mind_record
-from mf_data.prepared_files import ids_outside, indexed_prefix
+from mf_data.prepared_files import ids_outside, indexed_prefix, stored_file
 from mf_data.records import FORMS, Record, converted, read_records, text_in
 from mf_data.tokenizers.loading import load_tokenizer
 
@@ -30,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "input",
         nargs="+",
         metavar="INPUT",
-        help="a prefix of .bin and .idx files, a MindRecord file, or files or folders of records or text",
+        help="a prefix of .bin and .idx files, a MindRecord or TFRecord file, or files or folders of records or text",
     )
     parser.add_argument("--tokenizer", metavar="T", help="ids must be in the vocabulary of this tokenizer")
     parser.add_argument("--text-field", default=TEXT_FIELD, metavar="NAME", help="field that each record must have")
@@ -41,7 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Print every problem; the status is 1 where there is one."""
     vocab_size = load_tokenizer(parsed.tokenizer).vocab_size if parsed.tokenizer else _ANY_ID
-    convert = _convert(parsed.handler, parsed.text_field)
+    text_of = partial(text_in, field=parsed.text_field)
+    convert = handler_named(parsed.handler) if parsed.handler else text_of
     count = 0
     for name in parsed.input:
         for problem in _problems(name, vocab_size, convert):
@@ -52,31 +51,11 @@ def run(parsed: argparse.Namespace) -> int:
     return FAILURE if count else OK
 
 
-def _convert(handler: str | None, text_field: str) -> Callable[[Record], Any]:
-    if handler is None:
-        return partial(text_in, field=text_field)
-    known = components("data_handler")
-    if handler not in known:
-        near = nearest(handler, known)
-        hint = f" Did you mean {near}?" if near else ""
-        raise UserError(f"--handler: no data handler is named {handler}. Allowed: {name_values(known)}.{hint}")
-    section = known[handler]()
-    if not hasattr(section, "conversation"):
-        raise UserError(f"--handler: {handler} makes no conversations. Allowed: another data handler.")
-    convert: Callable[[Record], Any] = section.conversation
-    return convert
-
-
 def _problems(name: str, vocab_size: int, convert: Callable[[Record], Any]) -> Iterator[dict[str, Any]]:
     prefix = indexed_prefix(name)
-    if prefix is None and not is_mind_record(name):
-        files = find_files(name, (".txt", *(f".{form}" for form in FORMS)), "INPUT")
-        for file in files:
-            yield from _problems_of_records(file, convert)
-        return
     try:
-        opened: IndexedFile | MindRecordFile = IndexedFile(prefix) if prefix else MindRecordFile(Path(name))
-        for sequence, token_id in ids_outside(opened, vocab_size):
+        prepared = stored_file(name) if prefix is None else IndexedFile(prefix)
+        for sequence, token_id in ids_outside(prepared, vocab_size) if prepared is not None else ():
             yield {
                 "file": name,
                 "sequence": sequence,
@@ -84,6 +63,10 @@ def _problems(name: str, vocab_size: int, convert: Callable[[Record], Any]) -> I
             }
     except UserError as error:
         yield {"file": name, "text": str(error)}
+        return
+    if prepared is None:
+        for file in find_files(name, (".txt", *(f".{form}" for form in FORMS)), "INPUT"):
+            yield from _problems_of_records(file, convert)
 
 
 def _problems_of_records(file: Path, convert: Callable[[Record], Any]) -> Iterator[dict[str, Any]]:

@@ -1,11 +1,20 @@
 """What the sections of all dataset tasks have."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from mf_config.components import type_name
 from mf_config.problems import UserError
 from mf_config.schema import key, tag_of
 from mf_data.documents import Loader
+
+PackingMethod = Literal["none", "first_fit", "by_length"]
+
+PACKING = (
+    "How conversations share rows: none gives each a row of its own; first_fit and by_length put several into one, "
+    "that do not see each other."
+)
+"""Description of the key `packing` of tasks that make rows of conversations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from mf_config.problems import UserError
 from mf_config.schema import component, key
 from mf_data.conversation_ids import encode_conversation, template_of
 from mf_data.conversations import ConversationLoader
-from mf_data.datasets.base import TaskKeys, refuse_loader
+from mf_data.datasets.base import PACKING, PackingMethod, TaskKeys, refuse_loader
 from mf_data.document_rows import DocumentRows
 from mf_data.documents import Document, DocumentLoader, Loader, PreparedLoader
 from mf_data.packing import METHODS
@@ -40,12 +39,7 @@ class CausalLanguageModelDataset(TaskKeys):
     and what the assistant says in it counts.
     """
 
-    packing: Literal["none", "first_fit", "by_length"] = key(
-        "How conversations share rows: none gives each a row of its own; first_fit and by_length put several into one, "
-        "that do not see each other.",
-        "none",
-        pending="attention reaches over the ends of conversations in one row",
-    )
+    packing: PackingMethod = key(PACKING, "none")
     too_long: TooLong = key(
         "What becomes of a conversation that is longer than a row: cut its end off, split it, or drop it.", "cut"
     )
@@ -91,14 +85,14 @@ class CausalLanguageModelDataset(TaskKeys):
         return sample_rows(Samples.of(encoded), seq_length + 1, self.too_long, self.packing, filling(tokenizer))
 
 
-def sample_rows(samples: Samples, width: int, too_long: TooLong, packing: str, pad_id: int) -> SampleRows:
+def sample_rows(samples: Samples, width: int, too_long: TooLong, packing: PackingMethod, pad_id: int) -> SampleRows:
     """Rows of texts with labels; what was cut or left out, and how full the rows are, is logged.
 
     Args:
         samples: the texts.
         width: tokens of a row.
         too_long: what becomes of a longer text.
-        packing: which texts share a row, a name in `mf_data.packing.METHODS`.
+        packing: which texts share a row; see `mf_data.packing.METHODS`.
         pad_id: id that fills up a row.
     Raises:
         UserError: nothing is left.

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from mf_config.problems import UserError
-from mf_config.schema import component
+from mf_config.schema import component, key
 from mf_data.conversation_ids import IdsAndLabels
 from mf_data.conversations import ASSISTANT, SYSTEM, TOOL, Conversation, ConversationLoader, Message, say
-from mf_data.datasets.base import TaskKeys, refuse_loader
+from mf_data.datasets.base import PACKING, PackingMethod, TaskKeys, refuse_loader
 from mf_data.datasets.causal_language_model import sample_rows
 from mf_data.documents import Loader
 from mf_data.progress import Progress
@@ -34,6 +34,8 @@ class MultiTurnDataset(TaskKeys):
 
     That includes its calls of tools, written as Python, and the token behind each of its messages, by which it ends.
     """
+
+    packing: PackingMethod = key(PACKING, "none")
 
     def rows(
         self, loader: Loader, tokenizer: Tokenizer, seq_length: int, settings: RowSettings, progress: Progress
@@ -59,7 +61,7 @@ class MultiTurnDataset(TaskKeys):
             raise UserError(f"max_seq_length: {length} exceeds seq_length. Allowed: up to {seq_length}.")
         encoded = (encode_turns(conversation, tokenizer) for conversation in loader.conversations())
         samples = Samples.of((ids[:length], labels[:length]) for ids, labels in encoded)
-        return sample_rows(samples, seq_length + 1, "cut", "none", filling(tokenizer))
+        return sample_rows(samples, seq_length + 1, "cut", self.packing, filling(tokenizer))
 
 
 def encode_turns(conversation: Conversation, tokenizer: Tokenizer) -> IdsAndLabels:

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from mf_config.problems import name_values
+from mf_config.problems import UserError, name_values
 from mf_config.schema import component, key
 from mf_config.suggest import nearest
 from mf_data.conversations import Conversation, exchange
@@ -12,6 +14,7 @@ from mf_data.data_files import find_files
 from mf_data.handlers.adgen import AdgenInstructDataHandler
 from mf_data.handlers.alpaca import AlpacaInstructDataHandler
 from mf_data.handlers.share_gpt import ShareGPTDataHandler
+from mf_data.labelled_texts import LabelledText, labelled
 from mf_data.loaders.base import ON_BROKEN
 from mf_data.loaders.tokenized_text import TokenizedTextKeys
 from mf_data.record_conversations import read_converted
@@ -38,13 +41,23 @@ _HANDLERS: Mapping[str, tuple[type[Any], Mapping[str, str]]] = {
 
 _WITHOUT_HANDLER = ("", "default")
 
+_CLASSES: Mapping[str, tuple[str, str]] = {
+    "ag-news": ("text", "label"),
+    "cola": ("sentence", "label"),
+    "imdb": ("text", "label"),
+    "sst-2": ("sentence", "label"),
+    "tnews": ("sentence", "label"),
+}
+"""Data sets of texts with classes by name: the fields of text and class."""
+
 
 @component("data_loader", "SFTDataLoader")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SFTDataLoader(TokenizedTextKeys):
-    """Instructions from json, jsonl, csv, tsv or parquet files; each record becomes a conversation.
+    """Instructions, or texts with classes, from json, jsonl, csv, tsv or parquet files.
 
-    Of a data set without a known name, the first two fields of a record are prompt and answer.
+    Each record becomes a conversation; of a data set without a known name, the first two fields of a record are prompt
+    and answer. TextClassificationDataset takes cola, imdb, sst-2, ag-news and tnews.
     """
 
     map_function_kwargs: dict[str, Any] | None = key(
@@ -54,11 +67,11 @@ class SFTDataLoader(TokenizedTextKeys):
 
     def problems(self) -> Iterator[tuple[str, str, str]]:
         """Conflicts between keys: key, what is wrong, what is allowed."""
-        known = (*_WITHOUT_HANDLER, *_HANDLERS)
+        known = (*_WITHOUT_HANDLER, *_HANDLERS, *_CLASSES)
         if self.dataset_name not in known:
             near = nearest(self.dataset_name, known)
             hint = f"; did you mean {near}" if near else ""
-            yield "dataset_name", f"no conversations are made of {self.dataset_name}{hint}", name_values(_HANDLERS)
+            yield "dataset_name", f"{self.dataset_name} is not known{hint}", name_values([*_HANDLERS, *_CLASSES])
             return
         names = _HANDLERS[self.dataset_name][1] if self.dataset_name in _HANDLERS else {}
         unknown = set(self.map_function_kwargs or ()) - set(names)
@@ -67,8 +80,24 @@ class SFTDataLoader(TokenizedTextKeys):
 
     def conversations(self) -> Iterator[Conversation]:
         """The conversations; see `mf_data.conversations.ConversationLoader`."""
-        files = find_files(self.dataset_dir or "", tuple(f".{form}" for form in FORMS))
-        return read_converted(files, self._convert(), self.on_broken, self.file_format)
+        if self.dataset_name in _CLASSES:
+            raise UserError(
+                f"data_loader.dataset_name: {self.dataset_name} has texts with classes. "
+                f"Allowed: {name_values(_HANDLERS)}; or the task TextClassificationDataset."
+            )
+        return read_converted(self._files(), self._convert(), self.on_broken, self.file_format)
+
+    def labelled_texts(self) -> Iterator[LabelledText]:
+        """The texts with their classes; see `mf_data.labelled_texts.LabelledLoader`."""
+        if self.dataset_name not in _CLASSES:
+            name = self.dataset_name or "it is empty and"
+            raise UserError(f"data_loader.dataset_name: {name} has no classes. Allowed: {name_values(_CLASSES)}.")
+        text_field, label_field = _CLASSES[self.dataset_name]
+        convert = partial(labelled, text_field=text_field, label_field=label_field)
+        return read_converted(self._files(), convert, self.on_broken, self.file_format)
+
+    def _files(self) -> list[Path]:
+        return find_files(self.dataset_dir or "", tuple(f".{form}" for form in FORMS))
 
     def _convert(self) -> Callable[[Record], Conversation]:
         if self.dataset_name in _WITHOUT_HANDLER:

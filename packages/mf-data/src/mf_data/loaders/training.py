@@ -1,19 +1,75 @@
-"""Raw text that is tokenized and joined into rows while it is read."""
+"""Raw text from files of many forms, for rows of running text."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from mf_config.schema import component, key
+from mf_data.compressed import plain_suffix
+from mf_data.data_files import find_files
+from mf_data.documents import Document, DocumentLoader
+from mf_data.loaders.base import ON_BROKEN
+from mf_data.loaders.text import TEXT_FIELD, read_text
 from mf_data.loaders.tokenized_text import TokenizedTextKeys
+from mf_data.records import FORMS, OnBroken, converted, read_records, sift, text_in
+
+_SUFFIXES = (".txt", *(f".{form}" for form in FORMS))
+_BEFORE = "all text is tokenized before the first step, by the tokenizer's own threads"
 
 
-@component("data_loader", "TrainingDataLoader", pending="text is not tokenized while it is read")
+@component("data_loader", "TrainingDataLoader")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingDataLoader(TokenizedTextKeys):
-    """Text files, tokenized and joined into rows of equal length."""
+    """Documents from files: a .txt file is one, each record of another file is one; an epoch has `samples_num` rows.
 
-    is_align: bool = key("Join texts into rows of max_length; otherwise each text is a row.", True)
-    text_col: str = key("The field that holds the text.", "")
+    Where the text makes fewer rows, they are read again; where it makes more, the first ones are read.
+    """
+
+    is_align: bool = key(
+        "Join texts into rows; otherwise each text is a row.", True, pending="texts are always joined", runs=(True,)
+    )
+    text_col: str = key("The field that holds the text; text where it is empty.", "")
     samples_num: int = key("Rows that an epoch has.", 10000, minimum=1)
-    skip_num: int = key("Rows to pass over at the beginning.", 0, minimum=0)
-    file_limit: int = key("Files that are held in memory at a time.", 1, minimum=1)
-    process_num: int = key("Processes that tokenize.", 64, minimum=1)
+    skip_num: int = key(
+        "Rows to pass over at the beginning.", 0, minimum=0, pending="no rows are passed over", runs=(0,)
+    )
+    file_limit: int = key("Files that are held in memory at a time.", 1, minimum=1, inert="files are always streamed")
+    process_num: int = key("Processes that tokenize.", 64, minimum=1, inert=_BEFORE)
+    on_broken: OnBroken = key(ON_BROKEN, "stop")
+
+    def problems(self) -> Iterator[tuple[str, str, str]]:
+        """Conflicts between keys: key, what is wrong, what is allowed."""
+        if self.dataset_name:
+            yield "dataset_name", f"there is no reader for {self.dataset_name}", "files with their text in text_col"
+
+    def documents(self) -> Iterator[Document]:
+        """The documents, file by file in order of the paths; see `mf_data.documents.DocumentLoader`."""
+        text_of = partial(text_in, field=self.text_col or TEXT_FIELD, may_be_empty=True)
+        suffixes = _SUFFIXES if self.file_format is None else (f".{self.file_format}",)
+        for path in find_files(self.dataset_dir or "", suffixes, "data_loader.dataset_dir"):
+            if plain_suffix(path) == ".txt":
+                yield read_text(path)
+                continue
+            for location, text in sift(converted(read_records(path), text_of), self.on_broken):
+                yield Document(str(location), text)
+
+    def loaders(self) -> list[DocumentLoader]:
+        """The one loader of which `counts` says how many rows are read; see `mf_data.documents.MixtureLoader`."""
+        return [_AllRows(self)]
+
+    def counts(self, available: list[int]) -> list[int]:
+        """Rows that an epoch has, whatever is available."""
+        return [self.samples_num]
+
+
+@dataclass(frozen=True, slots=True)
+class _AllRows:
+    """The documents of a loader without its number of rows."""
+
+    loader: TrainingDataLoader
+    shuffle: bool = False
+    num_samples: None = None
+
+    def documents(self) -> Iterator[Document]:
+        """The documents."""
+        return self.loader.documents()

@@ -3,35 +3,31 @@
 import argparse
 import json
 import sys
+import time
+from pathlib import Path
 
-from mf_config.command_line import OK, Command
+from mf_config.command_line import FAILURE, OK, Command
+from mf_config.problems import UserError
+from mf_infer.batch import answered, read_jobs, run_batch
+from mf_infer.cli.settings import add_load_options, add_settings, given_settings, open_model
 from mf_infer.cli.text import print_stream, print_title
-from mf_infer.llm import LLM
 
-_SAMPLING = ("max_tokens", "temperature", "top_k", "top_p", "seed", "stop")
-"""Options that are settings of `SamplingParams` by the same names."""
+_SECONDS_BETWEEN_LINES = 1.0
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "model",
-        metavar="MODEL",
-        help="a Hugging Face directory, an mf checkpoint, or a run's output_dir (its newest checkpoint)",
+    add_load_options(parser)
+    parser.add_argument("--prompt", action="append", metavar="TEXT", help="may be given several times")
+    files = parser.add_argument_group("many prompts")
+    files.add_argument(
+        "--input",
+        metavar="FILE",
+        help="one JSON object a line, with a prompt, prompt_token_ids or messages, and settings of its own",
     )
-    parser.add_argument("--prompt", action="append", required=True, metavar="TEXT", help="may be given several times")
-    settings = parser.add_argument_group("settings", "what is not given is taken from the model's configuration")
-    settings.add_argument("--max-tokens", type=int, metavar="N", help="most tokens of the answer")
-    settings.add_argument(
-        "--temperature", type=float, metavar="T", help="divides the logits; 0 takes the likeliest token each time"
+    files.add_argument(
+        "--output", metavar="FILE", help="one JSON object an answer; a file that has answers already is completed"
     )
-    settings.add_argument("--top-k", type=int, metavar="K", help="draw among the K likeliest tokens; 0 for all")
-    settings.add_argument(
-        "--top-p", type=float, metavar="P", help="draw among the likeliest tokens that together reach probability P"
-    )
-    settings.add_argument("--seed", type=int, metavar="SEED", help="the same seed draws the same tokens")
-    settings.add_argument(
-        "--stop", action="append", metavar="TEXT", help="end the answer before this text; may be given several times"
-    )
+    add_settings(parser)
     parser.add_argument(
         "--json",
         action="store_true",
@@ -40,9 +36,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _generate(parsed: argparse.Namespace) -> int:
-    given = {name: getattr(parsed, name) for name in _SAMPLING if getattr(parsed, name) is not None}
-    llm = LLM(parsed.model)
-    settings = [llm.default_params(prompt, **given) for prompt in parsed.prompt]
+    if bool(parsed.prompt) == bool(parsed.input) or bool(parsed.input) != bool(parsed.output):
+        raise UserError("prompts are missing, or given twice. Allowed: --prompt, or --input with --output.")
+    return _from_file(parsed) if parsed.input else _from_options(parsed)
+
+
+def _from_options(parsed: argparse.Namespace) -> int:
+    llm = open_model(parsed)
+    settings = [llm.default_params(prompt, **given_settings(parsed)) for prompt in parsed.prompt]
     print(f"loaded {llm.path}; the first token waits for graphs to compile", file=sys.stderr)
     if parsed.json:
         for output in llm.generate(parsed.prompt, settings):
@@ -53,6 +54,34 @@ def _generate(parsed: argparse.Namespace) -> int:
             print_title(number, prompt)
         print_stream(llm.stream(prompt, params))
     return OK
+
+
+def _from_file(parsed: argparse.Namespace) -> int:
+    # Mistakes in the files need not wait for the model.
+    jobs, output = read_jobs(Path(parsed.input)), Path(parsed.output)
+    done = answered(output)
+    left = [job for job in jobs if job.line not in done]
+    print(f"{len(jobs)} prompts, {len(jobs) - len(left)} answered already", file=sys.stderr)
+    if not left:
+        return OK
+    llm = open_model(parsed)
+    failed = run_batch(llm, left, given_settings(parsed), output, _Progress())
+    if failed:
+        print(f"{failed} prompts could not be answered; their lines in {output} say why", file=sys.stderr)
+    return FAILURE if failed else OK
+
+
+class _Progress:
+    """Prints how far the work is, at most once a second and at its end."""
+
+    def __init__(self) -> None:
+        self._started = self._printed = time.monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if done == total or now - self._printed >= _SECONDS_BETWEEN_LINES:
+            self._printed = now
+            print(f"{done}/{total} answers, {now - self._started:.0f} s", file=sys.stderr)
 
 
 GENERATE = Command("generate", "Continue prompts, each token as it comes.", _add_arguments, _generate)

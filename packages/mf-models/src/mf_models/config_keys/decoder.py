@@ -9,7 +9,7 @@ from mf_models.config_keys.execution import DecoderExecutionKeys
 from mf_models.config_keys.generation import GenerationKeys
 from mf_models.config_keys.loading import AdaptationKeys
 from mf_models.config_keys.numerics import FLOAT_TYPES, NormTypeKeys, PrecisionKeys
-from mf_models.config_keys.rotary import NOT_READ, RotaryKeys
+from mf_models.config_keys.rotary import NOT_READ, RotaryKeys, RotaryScaling
 from mf_models.config_keys.tokens import TokenKeys
 
 _IN_MOE_CONFIG = "the section moe_config has it"
@@ -116,7 +116,10 @@ class DecoderKeys(
             what = f"{self.max_positions} is less than seq_length {self.seq_length}"
             yield "max_position_embedding", what, f"from {self.seq_length}"
         yield from self.token_problems(self.vocab_size)
+        yield from self.loading_problems()
         yield from self.rotary_problems()
+        if isinstance(self.scaling_factor, RotaryScaling):
+            yield from self.scaling_factor.mismatched_lengths(self.head_dim // 2)
 
     def head_problems(self) -> Iterator[tuple[str, str, str]]:
         """Heads that are not of one even width, or that can't be grouped."""

@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from mf_config.schema import key
+from mf_config.schema import PREDICT_MODES, key
 
 NO_CHOICE = "the fastest way is chosen for the device; there is no option"
 
-_NO_PAGES = "the cache is not paged: it holds the tokens that a request needs"
-_ONE_STAGE = "there is one pipeline stage"
 _ONE_TOKEN = "tokens are decoded one at a time; the text is the same"
 _LEAVE_OUT = "since 1.3: leave it out"
 _OBSOLETE = "MindFormers 1.3 does not read it either"
@@ -37,8 +35,13 @@ class CacheKeys:
 
     __slots__ = ()
 
-    block_size: int = key("Tokens of a cache page.", 16, minimum=1, unit="tokens", inert=_NO_PAGES)
-    num_blocks: int = key("Cache pages.", 512, minimum=1, inert=_NO_PAGES)
+    block_size: int = key("Tokens of a cache page.", 16, minimum=1, unit="tokens", modes=PREDICT_MODES)
+    num_blocks: int = key(
+        "Cache pages, which all requests share: times block_size, the most tokens at once.",
+        512,
+        minimum=1,
+        modes=PREDICT_MODES,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +51,11 @@ class PipelineKeys:
     __slots__ = ()
 
     offset: int | tuple[tuple[int, ...], ...] | tuple[int, ...] = key(
-        "Blocks that each pipeline stage has more than the others: a number, one a stage, or a list of these for each "
-        "interleaved chunk.",
+        "Blocks that each pipeline stage has more than an even share: one number a stage, or a list of these for each "
+        "interleaved chunk; with 0 the first stages take what is left over.",
         0,
-        inert=_ONE_STAGE,
     )
-    pp_interleave_num: int = key("Chunks of blocks that each pipeline stage has.", 1, minimum=1, inert=_ONE_STAGE)
+    pp_interleave_num: int = key("Chunks of blocks that each pipeline stage has.", 1, minimum=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +77,7 @@ class DecoderExecutionKeys(PipelineKeys, CacheKeys, OperatorKeys):
 
     use_attn_mask_compression: bool = key("Compressed mask of flash attention.", False, inert=NO_CHOICE)
     use_ring_attention: bool = key(
-        "Attention around a ring of processes.", False, inert="a sequence is not divided over processes"
+        "Attention around a ring of processes.", False, inert="context_parallel_algo says how divided rows meet"
     )
     use_rope_slice: bool = key("Rotate by slices instead of a matrix product.", False, inert=NO_CHOICE)
     fused_rms_norm: bool = key("Norm in one fused operator.", True, inert=NO_CHOICE)

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from mf_config.schema import PREDICT_MODES, key
 
-_ONE_ANSWER = "generation keeps one candidate answer a prompt"
 _NO_SCORES = "predictions hold tokens and text; scores are not written"
 
 
@@ -23,7 +22,6 @@ class GenerationKeys:
         minimum=1,
         unit="tokens",
         modes=PREDICT_MODES,
-        pending="write max_decode_length instead",
     )
     max_new_tokens: int | None = key(
         "Most tokens of the answer; wins over max_decode_length.",
@@ -31,7 +29,6 @@ class GenerationKeys:
         minimum=1,
         unit="tokens",
         modes=PREDICT_MODES,
-        pending="write max_decode_length instead, which counts the prompt too",
     )
     min_length: int = key(
         "Fewest tokens of prompt and answer together; no end token is drawn before.",
@@ -39,7 +36,6 @@ class GenerationKeys:
         minimum=0,
         unit="tokens",
         modes=PREDICT_MODES,
-        pending="answers of a least length are not built yet",
     )
     min_new_tokens: int | None = key(
         "Fewest tokens of the answer; no end token is drawn before.",
@@ -47,8 +43,6 @@ class GenerationKeys:
         minimum=0,
         unit="tokens",
         modes=PREDICT_MODES,
-        pending="answers of a least length are not built yet",
-        runs=(0,),
     )
     do_sample: bool = key("Draw tokens at random instead of taking the likeliest.", True, modes=PREDICT_MODES)
     top_k: int = key("Draw among this many likeliest tokens; 0 for all.", 5, minimum=0, modes=PREDICT_MODES)
@@ -74,11 +68,10 @@ class GenerationKeys:
         inert="MindFormers reads it but never applies it",
     )
     num_beams: int = key(
-        "Candidate answers that beam search keeps; 1 for none.",
+        "Candidate answers that beam search keeps, which takes the likeliest whole one instead of drawing; 1 for none.",
         1,
         minimum=1,
         modes=PREDICT_MODES,
-        pending=_ONE_ANSWER,
     )
     renormalize_logits: bool = key(
         "Make the logits logarithms of probabilities before each step of drawing.",

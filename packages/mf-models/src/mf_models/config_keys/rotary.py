@@ -11,16 +11,17 @@ NOT_READ = "models of the Llama kind never read it"
 
 _LLAMA3 = ("low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
 _YARN = ("beta_fast", "beta_slow", "mscale", "mscale_all_dim", "original_max_position_embeddings")
-_SCALING_KEYS = {"LLAMA3": _LLAMA3, "YARN": _YARN}
+_LONGROPE = ("short_factor", "long_factor", "original_max_position_embeddings")
+_SCALING_KEYS = {"LLAMA3": _LLAMA3, "YARN": _YARN, "LONGROPE": _LONGROPE}
 """What scaling_factor holds beside `factor`, for each method that needs more than a number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RotaryScaling:
-    """Section `scaling_factor` of the methods LLAMA3 and YARN.
+    """Section `scaling_factor` of the methods LLAMA3, YARN and LONGROPE.
 
     Source: Peng et al. 2023, YaRN, sections 3.2 to 3.4; Grattafiori et al. 2024, The Llama 3 Herd of Models, and the
-    code published with version 3.1.
+    code published with version 3.1; Ding et al. 2024, LongRoPE, section 3.
     """
 
     factor: float = key("How many times longer texts are than those of the first training.", minimum=1)
@@ -45,6 +46,12 @@ class RotaryScaling:
         None,
         above=0,
     )
+    short_factor: tuple[float, ...] | None = key(
+        "LONGROPE: divisor of each frequency in texts up to the original length, half as many as a head has elements.",
+        None,
+        above=0,
+    )
+    long_factor: tuple[float, ...] | None = key("LONGROPE: the same in longer texts.", None, above=0)
     mscale: float | None = key("YARN: weight of the logarithm of factor in the amplitude.", None, minimum=0)
     mscale_all_dim: float | None = key("YARN: the same in the amplitude that it is divided by.", None, minimum=0)
 
@@ -61,6 +68,14 @@ class RotaryScaling:
             what = f"{self.low_freq_factor} is not below high_freq_factor {self.high_freq_factor}"
             yield "scaling_factor.low_freq_factor", what, f"below {self.high_freq_factor}"
 
+    def mismatched_lengths(self, pairs: int) -> Iterator[tuple[str, str, str]]:
+        """The lists that have not one number for each of the pairs that are rotated."""
+        for name in ("short_factor", "long_factor"):
+            found = getattr(self, name)
+            if found is not None and len(found) != pairs:
+                what = f"has {len(found)} numbers for {pairs} pairs of a head"
+                yield f"scaling_factor.{name}", what, f"{pairs} numbers"
+
 
 @dataclass(frozen=True, kw_only=True)
 class RotaryKeys:
@@ -72,11 +87,11 @@ class RotaryKeys:
     extend_method: str | None = key(
         "Scaling of the rotary positions for longer texts; None for no scaling.",
         None,
-        allowed=("PI", "NTK", "DYNAMIC_NTK", "LLAMA3", "YARN"),
+        allowed=("PI", "NTK", "DYNAMIC_NTK", "LLAMA3", "YARN", "LONGROPE"),
     )
     scaling_factor: RotaryScaling | float = key(
-        "How far extend_method scales: a number for PI, NTK and DYNAMIC_NTK, a section for LLAMA3 and YARN. It has no "
-        "meaning without extend_method.",
+        "How far extend_method scales: a number for PI, NTK and DYNAMIC_NTK, a section for LLAMA3, YARN and LONGROPE. "
+        "It has no meaning without extend_method.",
         1.0,
         above=0,
     )

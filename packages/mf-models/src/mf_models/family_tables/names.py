@@ -20,6 +20,9 @@ ATTENTION = {"wq": "q_proj", "wk": "k_proj", "wv": "v_proj", "wo": "o_proj"}
 BLOCK_NORMS = {"attention_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm"}
 """Norms of a block to Hugging Face's names."""
 
+HEAD_NORMS = {"attention.q_norm": "self_attn.q_norm", "attention.k_norm": "self_attn.k_norm"}
+"""Norms of each query and key head to Hugging Face's names."""
+
 
 def key_map(config: DecoderSizes, layer_rows: Iterable[Row], norm: str = "weight") -> KeyMap:
     """A whole model; a tied one has no head of its own.
@@ -72,12 +75,12 @@ def interleaved_projection_rows(config: DecoderSizes, rotary_size: int) -> tuple
     return tuple(rows)
 
 
-def fused_projection_rows(config: DecoderSizes) -> tuple[Row, ...]:
-    """As `projection_rows`, but the file has query, key and value in one matrix."""
+def fused_projection_rows(config: DecoderSizes, stored: str = "qkv_proj") -> tuple[Row, ...]:
+    """As `projection_rows`, but the file has query, key and value in one matrix of the name `stored`."""
     parts = tuple(f"{LAYER}.attention.{cell}.weight" for cell in ("wq", "wk", "wv"))
     query, key = config.num_heads * config.head_dim, config.num_kv_heads * config.head_dim
     return (
-        Join(parts, f"{LAYER}.self_attn.qkv_proj.weight", (query, key, key)),
+        Join(parts, f"{LAYER}.self_attn.{stored}.weight", (query, key, key)),
         Rename(f"{LAYER}.attention.wo.weight", f"{LAYER}.self_attn.o_proj.weight"),
     )
 

@@ -10,24 +10,34 @@ LAYER = "model.layers.{layer}"
 
 
 def decoder_rules(
-    config: DecoderSizes, *, norm: str = "weight", layer_norms: Iterable[str] = ("attention_norm", "ffn_norm")
+    config: DecoderSizes,
+    *,
+    norm: str = "weight",
+    layer_norms: Iterable[str] = ("attention_norm", "ffn_norm"),
+    head_norms: Iterable[str] = (),
+    attention: Iterable[Rule] | None = None,
+    feed_forward: Iterable[Rule] | None = None,
 ) -> RuleTable:
-    """The rule of every parameter of one model with a gated feed-forward.
+    """The rule of every parameter of one model.
 
     Args:
         config: the family's configuration.
         norm: name of a norm's parameter.
-        layer_norms: the norms of a block, those of queries and keys too.
+        layer_norms: the norms of a block's residual stream.
+        head_norms: the norms of each query or key head.
+        attention: the rules of the projections of attention; those of grouped attention where None.
+        feed_forward: the rules of the feed-forwards; those of a gated one in every block where None.
     """
+    if attention is None:
+        attention = attention_rules(config.head_dim, config.num_heads // config.num_kv_heads, config.qkv_has_bias)
     head = [] if config.tie_word_embeddings else [Rule("lm_head.weight", Shard(0, "tp"), Role.VOCABULARY)]
     return RuleTable(
         (
             Rule("model.tok_embeddings.embedding_weight", Shard(0, "tp"), Role.VOCABULARY),
-            *attention_rules(config.head_dim, config.num_heads // config.num_kv_heads, config.qkv_has_bias),
-            Rule(f"{LAYER}.feed_forward.w1.weight", Shard(0, "tp"), Role.COLUMN),
-            Rule(f"{LAYER}.feed_forward.w2.weight", Shard(1, "tp"), Role.ROW),
-            Rule(f"{LAYER}.feed_forward.w3.weight", Shard(0, "tp"), Role.COLUMN),
+            *attention,
+            *(gated_rules(f"{LAYER}.feed_forward") if feed_forward is None else feed_forward),
             *(Rule(f"{LAYER}.{name}.{norm}") for name in layer_norms),
+            *(Rule(f"{LAYER}.{name}.{norm}", role=Role.PER_HEAD) for name in head_norms),
             Rule(f"model.norm_out.{norm}"),
             *head,
         )
@@ -55,3 +65,12 @@ def attention_rules(head_dim: int, group: int, biased: bool) -> list[Rule]:
         ),
         Rule(f"{attention}.wo.weight", Shard(1, "tp", query_group), Role.ROW),
     ]
+
+
+def gated_rules(cell: str) -> tuple[Rule, ...]:
+    """A gated feed-forward; `cell` is what the names of its matrices begin with."""
+    return (
+        Rule(f"{cell}.w1.weight", Shard(0, "tp"), Role.COLUMN),
+        Rule(f"{cell}.w2.weight", Shard(1, "tp"), Role.ROW),
+        Rule(f"{cell}.w3.weight", Shard(0, "tp"), Role.COLUMN),
+    )

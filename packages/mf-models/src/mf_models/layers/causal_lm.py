@@ -6,20 +6,34 @@ from mf_models.cache import KvCache
 from mf_models.kernels.select import select_kernels
 from mf_models.layers.config import DecoderConfig
 from mf_models.layers.decoder import Decoder
+from mf_models.layers.dropout import connect_dropout
 from mf_models.layers.linear import Linear
+from mf_models.layers.moe import Losses
+from mf_models.layers.norm_head import NormHead
 
 
 class CausalLanguageModel(nn.Cell):
-    """A decoder and the head that scores the next token; families subclass it with their own sizes."""
+    """A decoder and the head that scores the next token; families subclass it with their own sizes.
 
-    def __init__(self, config: DecoderConfig):
+    Attributes:
+        loss_names: what the network itself adds to the loss of the tokens in training.
+        further_tokens: tokens beyond the next one that are predicted too, in training; above 0 in a
+            `layers.prediction.PredictingLanguageModel` alone.
+    """
+
+    def __init__(self, config: DecoderConfig, decoder: Decoder | None = None):
+        """Takes the sizes, and the decoder where it is one of another class."""
         super().__init__()
-        self.model = Decoder(config)
-        self.lm_head = None if config.tie_word_embeddings else Linear(config.hidden_size, config.vocab_size)
+        self.model = Decoder(config) if decoder is None else decoder
+        head = NormHead if config.normalized_head else Linear
+        self.lm_head = None if config.tie_word_embeddings else head(config.hidden_size, config.vocab_size)
         self.linear = select_kernels().linear
         self.tanh = ops.Tanh()
         self.logit_cap = config.logit_cap
         self.initializer_range = config.initializer_range
+        self.loss_names = config.loss_names
+        self.further_tokens = config.further_tokens
+        connect_dropout(self)
 
     def construct(self, input_ids_BT: Tensor) -> Tensor:
         """Logits of the token that follows each token.
@@ -38,6 +52,8 @@ class CausalLanguageModel(nn.Cell):
         start_B: Tensor | None = None,
         cache: KvCache | None = None,
         lengths_B: Tensor | None = None,
+        document_starts_BT: Tensor | None = None,
+        tables_BN: Tensor | None = None,
     ) -> Tensor:
         """Hidden states after the last norm; call it in graph code.
 
@@ -48,11 +64,31 @@ class CausalLanguageModel(nn.Cell):
             cache: holds the tokens before `start_B`, and takes these.
             lengths_B: [B] int32, tokens of each text so far without padding; only positions that are scaled by the
                 length of the text look at it.
+            document_starts_BT: [B, T] int32, where in its row the document of each token begins: positions count from
+                there, and no token sees one before it, so that documents of one row are as if each had its own. None
+                where a row is one document; not with a cache.
+            tables_BN: [B, N] int32, the cache's blocks of each row, see `KvCache.index`; only with a cache.
 
         Returns:
             [B, T, D], float32.
         """
-        return self.model(input_ids_BT, start_B, cache, lengths_B)
+        return self.model(input_ids_BT, start_B, cache, lengths_B, document_starts_BT, tables_BN)[0]
+
+    def hidden_and_losses(
+        self, input_ids_BT: Tensor, document_starts_BT: Tensor | None = None
+    ) -> tuple[Tensor, Losses]:
+        """Hidden states, and what the network itself adds to the loss of the tokens; call it in graph code.
+
+        Args:
+            input_ids_BT: [B, T] int32.
+            document_starts_BT: as for `hidden`.
+
+        Returns:
+            [B, T, D], float32; and in training what is to be added to the mean loss of the tokens: for each block that
+            adds anything [L], float32, all of them together one number for each of `loss_names`.
+        """
+        hidden_BTD, losses = self.model(input_ids_BT, None, None, None, document_starts_BT)
+        return hidden_BTD, losses
 
     def head(self, x_BTD: Tensor) -> Tensor:
         """Logits of hidden states: [..., D] to [..., V]; give it only the positions that are needed."""
@@ -62,13 +98,11 @@ class CausalLanguageModel(nn.Cell):
             logits = self.lm_head(x_BTD)
         return logits if self.logit_cap is None else self.logit_cap * self.tanh(logits / self.logit_cap)
 
-    def new_cache(self, batch_size: int, max_tokens: int) -> KvCache:
+    def new_cache(self, blocks: int, block_size: int) -> KvCache:
         """An empty cache that fits this model.
 
         Args:
-            batch_size: number of sequences, at least 1.
-            max_tokens: most tokens of one sequence, prompt, padding and generated ones together, at least 1.
+            blocks: blocks that all sequences share, at least 2; one of them belongs to nobody.
+            block_size: tokens of a block, at least 1.
         """
-        attention = self.model.layers[0].attention
-        kv_heads = attention.wk.weight.shape[0] // attention.head_dim
-        return KvCache(len(self.model.layers), batch_size, kv_heads, max_tokens, attention.head_dim)
+        return KvCache(self.model.depth, blocks, block_size, *self.model.layers[0].attention.cache_sizes)

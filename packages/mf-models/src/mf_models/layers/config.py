@@ -5,6 +5,8 @@ from typing import Any, Self
 
 from mf_models.config_keys.decoder import DecoderKeys
 from mf_models.layers.frequencies import Rotary
+from mf_models.layers.latent_config import LatentConfig
+from mf_models.layers.moe_config import MoeConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,16 @@ class DecoderConfig:
         logit_cap: bound that the logits approach, or None.
         embedding_scale: factor of the embedding.
         learned_positions: rows of the table of learned positions; 0 for none.
+        alibi: whether positions are a penalty of distance.
+        log_scaled_from: keys beyond which a query grows with the number of keys that it sees; 0 for never.
+        normalized_head: whether each row of the head is divided by its length.
+        embedding_dropout: share of elements that is dropped of what enters the first block, in training.
+        hidden_dropout: share that is dropped of what attention and feed-forward add.
+        attention_dropout: share of attention weights that is dropped.
+        moe: experts in the place of the feed-forward, in all blocks but those that it names; None for none.
+        latent: widths of latent attention, which head_dim and num_kv_heads don't speak of; None for grouped attention.
+        further_tokens: tokens beyond the next one that a training step predicts too.
+        further_factor: weight of their mean loss beside that of the next token.
     """
 
     vocab_size: int
@@ -61,6 +73,16 @@ class DecoderConfig:
     logit_cap: float | None = None
     embedding_scale: float = 1.0
     learned_positions: int = 0
+    alibi: bool = False
+    log_scaled_from: int = 0
+    normalized_head: bool = False
+    embedding_dropout: float = 0.0
+    hidden_dropout: float = 0.0
+    attention_dropout: float = 0.0
+    moe: MoeConfig | None = None
+    latent: LatentConfig | None = None
+    further_tokens: int = 0
+    further_factor: float = 0.0
 
     @classmethod
     def of(cls, keys: DecoderKeys, **options: Any) -> Self:
@@ -88,3 +110,13 @@ class DecoderConfig:
     def window(self, layer: int) -> int | None:
         """The window of one block."""
         return self.windows[layer % len(self.windows)]
+
+    def moe_of(self, layer: int) -> MoeConfig | None:
+        """The experts of one block; None where it has an ordinary feed-forward."""
+        return None if self.moe is None or layer in self.moe.dense_layers else self.moe
+
+    @property
+    def loss_names(self) -> tuple[str, ...]:
+        """What a training step adds to the loss of the tokens: `layers.3.balance`, …, in the order of the blocks."""
+        blocks = [(layer, self.moe_of(layer)) for layer in range(self.num_layers + self.further_tokens)]
+        return tuple(f"layers.{layer}.{name}" for layer, moe in blocks if moe is not None for name in moe.loss_names)

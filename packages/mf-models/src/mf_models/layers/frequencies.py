@@ -4,6 +4,7 @@ Each step is rounded to float32 as in Hugging Face transformers, so that the ang
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,9 +22,9 @@ class Rotary:
     Attributes:
         dim: elements of a head that are rotated, even.
         theta: base of the frequencies.
-        method: a value of the key `extend_method`; None for no scaling.
+        method: a value of the key `extend_method`, or STEPPED_NTK; None for no scaling.
         scaling: the value of the key `scaling_factor`.
-        original_positions: tokens of a text beyond which DYNAMIC_NTK changes the base.
+        original_positions: tokens of a text beyond which DYNAMIC_NTK and STEPPED_NTK change the base.
     """
 
     dim: int
@@ -45,11 +46,13 @@ class Rotary:
 
     @property
     def inverse_frequencies(self) -> np.ndarray:
-        """Radians a position of each pair, [dim / 2], float32; those of short texts where the method is DYNAMIC_NTK."""
+        """Radians a position of each pair, [dim / 2], float32; those of short texts where they depend on the length."""
         if isinstance(self.scaling, RotaryScaling):
             plain = inverse_frequencies(self.dim, self.theta)
             if self.method == "LLAMA3":
                 return llama3_frequencies(plain, self.scaling)
+            if self.method == "LONGROPE":
+                return longrope_frequencies(self.dim, self.theta, self.scaling.short_factor)
             return yarn_frequencies(plain, self.theta, self.scaling) if self.method == "YARN" else plain
         if self.method == "NTK":
             return inverse_frequencies(self.dim, self.theta * self.scaling)
@@ -59,9 +62,10 @@ class Rotary:
     @property
     def amplitude(self) -> float:
         """Factor of cosines and sines."""
-        if self.method != "YARN" or not isinstance(self.scaling, RotaryScaling):
+        if not isinstance(self.scaling, RotaryScaling):
             return 1.0
-        return yarn_amplitude(self.scaling)
+        amplitudes = {"YARN": yarn_amplitude, "LONGROPE": longrope_amplitude}
+        return amplitudes[self.method](self.scaling) if self.method in amplitudes else 1.0
 
 
 def inverse_frequencies(dim: int, theta: float) -> np.ndarray:
@@ -126,6 +130,37 @@ def yarn_amplitude(scaling: RotaryScaling) -> float:
     mscale, mscale_all_dim = _given(scaling.mscale, scaling.mscale_all_dim)
     growth = 0.1 * math.log(scaling.factor)
     return (mscale * growth + 1.0) / (mscale_all_dim * growth + 1.0)
+
+
+def longrope_frequencies(dim: int, theta: float, factors_C: Sequence[float] | None) -> np.ndarray:
+    """Plain frequencies, each divided by its own factor.
+
+    Args:
+        dim: elements of a head that are rotated, even.
+        theta: base of the plain frequencies.
+        factors_C: one a pair, of short texts or of long ones.
+
+    Returns:
+        [C], float32.
+    Source: Ding et al. 2024, LongRoPE, equation 1, with the rounding of Hugging Face transformers.
+    """
+    assert factors_C is not None and 2 * len(factors_C) == dim
+    exponents = np.arange(0, dim, 2, dtype=np.float32) / np.float32(dim)
+    return (_ONE / (np.array(factors_C, np.float32) * np.float32(theta) ** exponents)).astype(np.float32)
+
+
+def longrope_amplitude(scaling: RotaryScaling) -> float:
+    """Factor of cosines and sines of a section of the method LONGROPE.
+
+    Source: Abdin et al. 2024, Phi-3 Technical Report, and the code published with it.
+    """
+    (original,) = _given(_original(scaling))
+    return math.sqrt(1.0 + math.log(scaling.factor) / math.log(original))
+
+
+def longrope_factor(amplitude: float, original: int) -> float:
+    """The factor whose `longrope_amplitude` is this number; rounded, as published factors are whole numbers."""
+    return round(float(original ** (amplitude**2 - 1.0)), 9)
 
 
 def _original(scaling: RotaryScaling) -> float | None:

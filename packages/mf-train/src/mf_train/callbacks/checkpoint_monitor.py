@@ -1,12 +1,11 @@
 """Checkpoints at intervals and at the end."""
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
 from mf_config.schema import component, key
 from mf_train.callback import Callback, RunInfo, StepInfo
-
-_BY_STEPS = "checkpoints are made and kept by steps, on which all processes agree"
 
 
 @component("callback", "CheckpointMonitor")
@@ -14,26 +13,32 @@ _BY_STEPS = "checkpoints are made and kept by steps, on which all processes agre
 class CheckpointMonitor:
     """Save the whole state of the run; a checkpoint is complete or it is not one."""
 
-    save_checkpoint_steps: int = key("Steps from one checkpoint to the next.", 1, minimum=1, unit="steps")
+    save_checkpoint_steps: int = key(
+        "Steps from one checkpoint to the next, where save_checkpoint_seconds is 0.", 1, minimum=1, unit="steps"
+    )
     keep_checkpoint_max: int = key("Complete checkpoints to keep, newest first; 0 keeps all.", 5, minimum=0)
     save_checkpoint_seconds: int = key(
-        "Seconds from one checkpoint to the next, instead of steps.", 0, minimum=0, unit="seconds", pending=_BY_STEPS
+        "Seconds from one checkpoint to the next, instead of steps.", 0, minimum=0, unit="seconds"
     )
     keep_checkpoint_per_n_minutes: int = key(
         "Keep one checkpoint for each such span of time, instead of the newest.",
         0,
         minimum=0,
         unit="minutes",
-        pending=_BY_STEPS,
+        inert="the newest ones are kept, as many as keep_checkpoint_max says",
     )
     save_trainable_params: bool = key(
-        "Save the trainable weights in a file of their own as well.", False, pending="no such file is written"
+        "Save the trainable weights in a file of their own as well.",
+        False,
+        inert="the weights that are trained beside others have files of their own in any case",
     )
     exception_save: bool = key(
-        "Save once more where training fails.", False, pending="a step that failed leaves nothing to save"
+        "Save once more where training fails.",
+        False,
+        inert="a step that failed may leave weights half changed; a signal saves, and what was saved before stays",
     )
     directory: str | None = key(
-        "Folder of the checkpoints.", None, pending="checkpoints stand in the folder checkpoint of output_dir"
+        "Folder of the checkpoints.", None, inert="checkpoints stand in the folder checkpoint of output_dir"
     )
     enc_key: str | None = key("Key that encrypts the checkpoints.", None, pending="checkpoints are not encrypted")
     enc_mode: str = key(
@@ -67,11 +72,16 @@ class _Saver(Callback):
         self._section = section
         self._run = run
         self._step = self._saved = run.first_step
+        self._seconds = time.monotonic()
+
+    def on_train_begin(self) -> None:
+        """Count the seconds from here."""
+        self._seconds = time.monotonic()
 
     def on_step_end(self, info: StepInfo) -> None:
         """Save where the interval says so."""
         self._step = info.step
-        if info.step % self._section.save_checkpoint_steps == 0:
+        if self._is_due():
             self._save()
 
     def on_train_end(self) -> None:
@@ -79,6 +89,13 @@ class _Saver(Callback):
         if self._step > self._saved:
             self._save()
 
+    def _is_due(self) -> bool:
+        seconds = self._section.save_checkpoint_seconds
+        if seconds == 0:
+            return self._step % self._section.save_checkpoint_steps == 0
+        # The clocks of processes differ, and all of them must save the same step.
+        return self._run.agree(time.monotonic() - self._seconds >= seconds)
+
     def _save(self) -> None:
         self._run.save(self._section.keep_checkpoint_max, self._section.async_save)
-        self._saved = self._step
+        self._saved, self._seconds = self._step, time.monotonic()

@@ -2,17 +2,20 @@
 
 import json
 import logging
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from mf_config.schema import component, key
 from mf_data.files import write_atomically
 from mf_train.callback import Callback, RunInfo, StepInfo
-from mf_train.operator_times import OPERATORS, TRACE, as_records, by_kind, chrome_trace, read_executions, table
+from mf_train.operator_times import OPERATORS, TRACE, as_records, by_kind, chrome_trace, table
 from mf_train.records import to_json
+
+if TYPE_CHECKING:
+    # Sections are decoded without MindSpore, which the profiler needs.
+    from mf_train.operator_profiler import OperatorProfiler
 
 _ON_DEVICES = {"CPU": "operators alone are measured, collectives among them"}
 
@@ -51,7 +54,7 @@ class _Profile(Callback):
         self._first = 1 if section.start_profile else section.start_step
         self._last = section.stop_step
         self._folder = Path(section.output_path) if section.output_path else run.output.profile
-        self._profiler: Any = None
+        self._profiler: OperatorProfiler | None = None
 
     def on_step_begin(self, step: int) -> None:
         """Begin before the first step to measure."""
@@ -61,27 +64,22 @@ class _Profile(Callback):
     def on_step_end(self, info: StepInfo) -> None:
         """End after the last step to measure."""
         if self._profiler is not None and info.step >= self._last:
-            self._finish()
+            self._finish(self._profiler)
 
     def close(self) -> None:
         """Keep what was measured where the run ends early."""
         if self._profiler is not None:
-            self._finish()
+            self._finish(self._profiler)
 
     def _start(self) -> None:
         # On demand: the section is decoded without MindSpore.
-        from mindspore.profiler import ProfilerActivity, profile, tensorboard_trace_handler
+        from mf_train.operator_profiler import OperatorProfiler
 
-        self._raw = tempfile.TemporaryDirectory(prefix="mf-profile-")
-        keep_raw = tensorboard_trace_handler(self._raw.name, analyse_flag=False)
-        # It starts to measure at once.
-        self._profiler = profile(activities=[ProfilerActivity.CPU], on_trace_ready=keep_raw)
+        self._profiler = OperatorProfiler()
 
-    def _finish(self) -> None:
-        self._profiler.stop()
+    def _finish(self, profiler: "OperatorProfiler") -> None:
         self._profiler = None
-        executions = read_executions(Path(self._raw.name))
-        self._raw.cleanup()
+        executions = profiler.stop()
         rows = by_kind(executions)
         write_atomically(self._folder / TRACE, json.dumps(chrome_trace(executions)).encode())
         lines = (to_json(row) + "\n" for row in as_records(rows))

@@ -8,6 +8,7 @@ from mf_config import RunConfig, decode, load
 from mf_config.cli import explain
 from mf_config.command_line import OK, Command
 from mf_config.problems import UserError
+from mf_train.schedule import WarmUp
 
 _SCHEDULE = "lr_schedule"
 _ROWS = 10
@@ -42,6 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UserError(f"{arguments.config}: has no {_SCHEDULE}, so the optimizer's learning_rate holds throughout.")
     declared = getattr(schedule, "total_steps", -1)
     updates = arguments.updates or (declared if declared > 0 else _UPDATES)
+    if isinstance(schedule, WarmUp):
+        schedule = schedule.with_epochs_of(updates // config.runner_config.epochs)
     rates = {update: schedule.rate(update, updates) for update in _spread(updates)}
     if arguments.json:
         print(json.dumps({"updates": updates, "rates": rates}))

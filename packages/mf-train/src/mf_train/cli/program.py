@@ -7,6 +7,7 @@ from mf_config.cli.validate import VALIDATE
 from mf_config.command_line import run_command_line
 from mf_config.migration.command import MIGRATE
 from mf_train.cli.explain import EXPLAIN
+from mf_train.cli.plan import PLAN
 from mf_train.cli.report import REPORT
 from mf_train.cli.run import RUN
 
@@ -19,5 +20,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status.
     """
-    commands = (RUN, REPORT, VALIDATE, EXPLAIN, SCHEMA, MIGRATE)
+    commands = (RUN, PLAN, REPORT, VALIDATE, EXPLAIN, SCHEMA, MIGRATE)
     return run_command_line("mf-train", "Train large language models from one run configuration.", commands, arguments)

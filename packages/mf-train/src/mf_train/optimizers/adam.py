@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mf_config.schema import component, key
-from mf_train.optimizer import UpdateRule
+from mf_train.optimizer import UpdateRule, slots_like_parameters
 from mf_train.optimizers.adam_keys import AdamKeys
 
 if TYPE_CHECKING:
@@ -46,4 +46,5 @@ class Adam(AdamKeys):
         def apply(parameter: Any, slots: Any, gradient: Any, rates: Any, weight_decay: float) -> Any:
             return adam_update(parameter, slots, gradient, rates, betas, weight_decay, nesterov)
 
-        return UpdateRule(("moment1", "moment2", *(["vhat"] if self.use_amsgrad else [])), rates, apply)
+        slots = slots_like_parameters("moment1", "moment2", *(["vhat"] if self.use_amsgrad else []))
+        return UpdateRule(slots, rates, apply)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from mf_train.optimizer import UpdateRule
+from mf_train.optimizer import UpdateRule, slots_like_parameters
 
 if TYPE_CHECKING:
     # Sections are decoded without MindSpore, which the kernels need.
@@ -29,4 +29,4 @@ def adamw_rule(
     def apply(parameter: Any, slots: Any, gradient: Any, rates: Any, weight_decay: float) -> Any:
         return adamw_update(parameter, slots, gradient, rates, betas, weight_decay)
 
-    return UpdateRule(("adam_m", "adam_v"), rates, apply)
+    return UpdateRule(slots_like_parameters("adam_m", "adam_v"), rates, apply)

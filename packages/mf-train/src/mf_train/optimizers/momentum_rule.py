@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from mf_train.optimizer import UpdateRule
+from mf_train.optimizer import UpdateRule, slots_like_parameters
 
 if TYPE_CHECKING:
     # Sections are decoded without MindSpore, which the kernels need.
@@ -29,4 +29,4 @@ def momentum_rule(
     def apply(parameter: Any, slots: Any, gradient: Any, rates: Any, weight_decay: float) -> Any:
         return momentum_update(parameter, slots, gradient, rates, momentum, weight_decay, nesterov)
 
-    return UpdateRule(slots, rates, apply)
+    return UpdateRule(slots_like_parameters(*slots), rates, apply)

@@ -23,23 +23,38 @@ class CausalLanguageModelingTrainer(TaskKeys):
     """Pretrain or finetune a causal language model on rows of token ids, one id longer than the sequence."""
 
     def examples(self, rows: dict[str, NDArray[np.int32]], ignore_id: int) -> Examples:
-        """See `mf_train.task.Task.examples`; rows have `input_ids` [B, T + 1] and may have `labels` shaped like it."""
+        """See `mf_train.task.Task.examples`; rows have `input_ids` [B, T + 1] and may have more, shaped like it.
+
+        `labels` stand beside the ids; `position_ids` begin anew where a document does.
+        """
         ids = rows["input_ids"]
         labels_BT = rows.get("labels", ids)[:, 1:]
         counted = (labels_BT != ignore_id) & (labels_BT != IGNORED)
+        positions_BT = rows["position_ids"][:, :-1] if "position_ids" in rows else None
         return Examples(
             np.ascontiguousarray(ids[:, :-1]),
             np.where(counted, labels_BT, 0).astype(np.int32),
             counted.astype(np.float32),
+            None if positions_BT is None else np.arange(positions_BT.shape[1], dtype=np.int32) - positions_BT,
         )
 
     def objective(self, kernels: "Kernels") -> Callable[..., Any]:
         """See `mf_train.task.Task.objective`."""
         cross_entropy = kernels.cross_entropy
 
-        def losses(model: Any, input_ids_BT: Any, labels_BT: Any) -> Any:
-            logits_BTV = model.head(model.hidden(input_ids_BT))
+        def token_losses(logits_BTV: Any, labels_BT: Any) -> Any:
             logits_NV = logits_BTV.reshape((-1, logits_BTV.shape[-1]))
             return cross_entropy(logits_NV, labels_BT.reshape((-1,))).reshape(labels_BT.shape)
+
+        def losses(model: Any, input_ids_BT: Any, labels_BT: Any, document_starts_BT: Any) -> Any:
+            hidden_BTD, added = model.hidden_and_losses(input_ids_BT, document_starts_BT)
+            losses_BT = token_losses(model.head(hidden_BTD), labels_BT)
+            if model.training and model.further_tokens:
+                further_BT, more = model.further_losses(
+                    hidden_BTD, input_ids_BT, labels_BT, document_starts_BT, token_losses
+                )
+                losses_BT = losses_BT + further_BT
+                added = (*added, *more)
+            return losses_BT, added
 
         return losses

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 from mf_config.schema import component, key
 from mf_models.config_keys.again import again
+from mf_models.config_keys.dropout import dropout_problems
 from mf_models.config_keys.execution import NO_CHOICE, CacheKeys, OperatorKeys, PipelineKeys, RecomputeKeys
 from mf_models.config_keys.generation import GenerationKeys
 from mf_models.config_keys.loading import AdaptationKeys
@@ -13,7 +14,7 @@ from mf_models.config_keys.numerics import FLOAT32_ALWAYS, FLOAT_TYPES, STORED_T
 from mf_models.config_keys.tokens import TokenKeys
 from mf_models.hf_config import HfConfig, HfReadable
 from mf_models.hf_decoder import IGNORED_IN_HF, read_tokens, require_model_type, tokens_to_hf
-from mf_models.model_config import NETWORK_NOT_BUILT, NO_DROPOUT, NO_PREFIX
+from mf_models.model_config import NETWORK_NOT_BUILT, NO_PREFIX
 
 ROTARY_BASE = 10000.0
 
@@ -69,8 +70,8 @@ class ChatGLM2Config(
     add_bias_linear: bool = key(
         "Bias in all other projections.", False, pending="biases of these projections are not built yet"
     )
-    hidden_dropout: float = key("Dropout after each part of a block.", 0.0, minimum=0, maximum=1, pending=NO_DROPOUT)
-    attention_dropout: float = key("Dropout of attention weights.", 0.0, minimum=0, maximum=1, pending=NO_DROPOUT)
+    hidden_dropout: float = key("Dropout after each part of a block, in training.", 0.0, minimum=0, maximum=1)
+    attention_dropout: float = key("Dropout of attention weights, in training.", 0.0, minimum=0, maximum=1)
     bias_dropout_fusion: bool = key("Bias and dropout in one operator.", True, inert=NO_CHOICE)
     apply_query_key_layer_scaling: bool = key(
         "Divide queries instead of scores by the root of the head's width.", True, inert="the results are the same"
@@ -196,4 +197,6 @@ class ChatGLM2Config(
             yield "multi_query_group_num", what, "a divisor of num_attention_heads"
         if self.kv_channels % 4:
             yield "kv_channels", f"half of {self.kv_channels} can't be rotated", "a multiple of 4"
+        yield from dropout_problems(self, ("hidden_dropout", "attention_dropout"))
         yield from self.token_problems(self.vocab_size)
+        yield from self.loading_problems()

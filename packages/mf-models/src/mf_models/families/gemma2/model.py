@@ -1,8 +1,8 @@
 """The Gemma 2 network: the shared decoder with caps, four norms a block and a window in every other block."""
 
 from mf_models.families.gemma2.config import Gemma2Config
+from mf_models.families.gemma2.decoder import decoder_config
 from mf_models.layers.causal_lm import CausalLanguageModel
-from mf_models.layers.config import DecoderConfig
 
 
 class Gemma2ForCausalLM(CausalLanguageModel):
@@ -12,16 +12,4 @@ class Gemma2ForCausalLM(CausalLanguageModel):
     """
 
     def __init__(self, config: Gemma2Config):
-        super().__init__(
-            DecoderConfig.of(
-                config,
-                norm="shifted_rms",
-                feed_forward="geglu",
-                post_norms=True,
-                windows=config.windows,
-                attention_scale=config.query_pre_attn_scalar**-0.5,
-                attention_cap=config.attn_logit_softcapping,
-                logit_cap=config.final_logit_softcapping,
-                embedding_scale=config.hidden_size**0.5,
-            )
-        )
+        super().__init__(decoder_config(config))

@@ -1,9 +1,8 @@
 """The GLM-4-0414 network: the shared decoder with partly rotated heads and four norms a block."""
 
 from mf_models.families.glm4.config import Glm4Config
+from mf_models.families.glm4.decoder import decoder_config
 from mf_models.layers.causal_lm import CausalLanguageModel
-from mf_models.layers.config import DecoderConfig
-from mf_models.layers.frequencies import Rotary
 
 
 class Glm4ForCausalLM(CausalLanguageModel):
@@ -13,5 +12,4 @@ class Glm4ForCausalLM(CausalLanguageModel):
     """
 
     def __init__(self, config: Glm4Config):
-        rotary = Rotary.of(config, config.rotary_dim)
-        super().__init__(DecoderConfig.of(config, rotary=rotary, post_norms=True))
+        super().__init__(decoder_config(config))

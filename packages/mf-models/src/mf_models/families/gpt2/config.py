@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 from mf_config.schema import component, key
 from mf_models.config_keys.again import again
+from mf_models.config_keys.dropout import dropout_problems
 from mf_models.config_keys.execution import OperatorKeys, PipelineKeys, RecomputeKeys
 from mf_models.config_keys.generation import GenerationKeys
 from mf_models.config_keys.loading import AdaptationKeys
@@ -16,7 +17,7 @@ from mf_models.config_keys.numerics import STORED_TYPE, NormTypeKeys, PrecisionK
 from mf_models.config_keys.tokens import TokenKeys
 from mf_models.hf_config import HfConfig, HfReadable
 from mf_models.hf_decoder import IGNORED_IN_HF, tokens_to_hf
-from mf_models.model_config import NETWORK_NOT_BUILT, NO_DROPOUT
+from mf_models.model_config import NETWORK_NOT_BUILT
 
 _ACTIVATIONS = (
     "gelu",
@@ -84,9 +85,9 @@ class GPT2Config(
     num_labels: int = key(
         "Classes of GPT2ForSequenceClassification.", 2, minimum=1, inert="the only network scores the next token"
     )
-    embedding_dropout_prob: float = key("Dropout after the embedding.", 0.1, minimum=0, maximum=1, inert=NO_DROPOUT)
-    hidden_dropout_rate: float = key("Dropout after each part of a block.", 0.1, minimum=0, maximum=1, inert=NO_DROPOUT)
-    attention_dropout_rate: float = key("Dropout of attention weights.", 0.1, minimum=0, maximum=1, inert=NO_DROPOUT)
+    embedding_dropout_prob: float = key("Dropout after the embedding, in training.", 0.1, minimum=0, maximum=1)
+    hidden_dropout_rate: float = key("Dropout after each part of a block, in training.", 0.1, minimum=0, maximum=1)
+    attention_dropout_rate: float = key("Dropout of attention weights, in training.", 0.1, minimum=0, maximum=1)
     initializer_range: float = key("Standard deviation of new matrices.", 0.02, minimum=0)
     post_layernorm_residual: bool = key(
         "Take the residual after the norm instead of before it.", False, pending="it is always taken before"
@@ -181,4 +182,6 @@ class GPT2Config(
         if self.hidden_size % self.num_heads:
             what = f"{self.hidden_size} is not divisible by num_heads {self.num_heads}"
             yield "hidden_size", what, "a multiple of it"
+        yield from dropout_problems(self, ("embedding_dropout_prob", "hidden_dropout_rate", "attention_dropout_rate"))
         yield from self.token_problems(self.vocab_size)
+        yield from self.loading_problems()

@@ -13,7 +13,7 @@ def rules(config: GPT2Config) -> RuleTable:
     return RuleTable(
         (
             Rule("model.tok_embeddings.embedding_weight", Shard(0, "tp"), Role.VOCABULARY),
-            Rule("model.position_embeddings.embedding_weight"),
+            Rule("model.position_embeddings.embedding_weight", role=Role.VOCABULARY),
             *(Rule(name) for name in norms),
             *attention_rules(config.head_dim, 1, biased=True),
             Rule(f"{LAYER}.attention.wo.bias", role=Role.ROW),

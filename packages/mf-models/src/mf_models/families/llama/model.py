@@ -1,8 +1,8 @@
 """The Llama network: the shared decoder in Llama's sizes."""
 
 from mf_models.families.llama.config import LlamaConfig
+from mf_models.families.llama.decoder import decoder_config
 from mf_models.layers.causal_lm import CausalLanguageModel
-from mf_models.layers.config import DecoderConfig
 
 
 class LlamaForCausalLM(CausalLanguageModel):
@@ -12,4 +12,4 @@ class LlamaForCausalLM(CausalLanguageModel):
     """
 
     def __init__(self, config: LlamaConfig):
-        super().__init__(DecoderConfig.of(config))
+        super().__init__(decoder_config(config))

@@ -1,8 +1,8 @@
 """The Mistral network: the shared decoder with a window in every block."""
 
 from mf_models.families.mistral.config import MistralConfig
+from mf_models.families.mistral.decoder import decoder_config
 from mf_models.layers.causal_lm import CausalLanguageModel
-from mf_models.layers.config import DecoderConfig
 
 
 class MistralForCausalLM(CausalLanguageModel):
@@ -12,4 +12,4 @@ class MistralForCausalLM(CausalLanguageModel):
     """
 
     def __init__(self, config: MistralConfig):
-        super().__init__(DecoderConfig.of(config, windows=(config.sliding_window,)))
+        super().__init__(decoder_config(config))

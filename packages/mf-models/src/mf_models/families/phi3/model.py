@@ -1,8 +1,8 @@
 """The Phi-3 network: the shared decoder with a window in every block."""
 
 from mf_models.families.phi3.config import Phi3Config
+from mf_models.families.phi3.decoder import decoder_config
 from mf_models.layers.causal_lm import CausalLanguageModel
-from mf_models.layers.config import DecoderConfig
 
 
 class Phi3ForCausalLM(CausalLanguageModel):
@@ -12,4 +12,4 @@ class Phi3ForCausalLM(CausalLanguageModel):
     """
 
     def __init__(self, config: Phi3Config):
-        super().__init__(DecoderConfig.of(config, windows=(config.sliding_window,)))
+        super().__init__(decoder_config(config))

@@ -8,12 +8,10 @@ from mf_models.family_tables import gguf, names
 
 TIED, IGNORED = names.TIED, names.IGNORED
 
-_HEAD_NORMS = {"attention.q_norm": "self_attn.q_norm", "attention.k_norm": "self_attn.k_norm"}
-
 
 def key_map(config: Qwen3Config) -> KeyMap:
     """Cell parameters to Hugging Face names, of one model."""
-    norms = names.norm_rows(names.BLOCK_NORMS | _HEAD_NORMS)
+    norms = names.norm_rows(names.BLOCK_NORMS | names.HEAD_NORMS)
     return names.key_map(config, (*norms, *names.projection_rows(), *names.gated_rows()))
 
 

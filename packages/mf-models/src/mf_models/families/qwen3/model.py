@@ -1,8 +1,8 @@
 """The Qwen3 network: the shared decoder with normed queries and keys."""
 
 from mf_models.families.qwen3.config import Qwen3Config
+from mf_models.families.qwen3.decoder import decoder_config
 from mf_models.layers.causal_lm import CausalLanguageModel
-from mf_models.layers.config import DecoderConfig
 
 
 class Qwen3ForCausalLM(CausalLanguageModel):
@@ -12,4 +12,4 @@ class Qwen3ForCausalLM(CausalLanguageModel):
     """
 
     def __init__(self, config: Qwen3Config):
-        super().__init__(DecoderConfig.of(config, query_key_norm=True))
+        super().__init__(decoder_config(config))

@@ -1,0 +1,1 @@
+"""Rows for people: decoded, with what the loss counts and where documents begin."""

@@ -1,0 +1,99 @@
+"""Log-probabilities of tokens, and the two shapes in which OpenAI's interface gives them. Legend: V vocabulary."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mf_data.tokenizers.base import Tokenizer
+from mf_infer.distribution import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprobs:
+    """One token and what else was likely in its place.
+
+    Attributes:
+        token_id: the token.
+        logprob: its natural logarithm of probability.
+        top: the likeliest tokens with theirs, the likeliest first.
+    """
+
+    token_id: int
+    logprob: float
+    top: tuple[tuple[int, float], ...]
+
+
+def log_softmax(logits_V: Floats) -> Floats:
+    """Natural logarithms of the probabilities, [V]."""
+    shifted = logits_V - logits_V.max()
+    logprobs_V: Floats = shifted - np.log(np.exp(shifted).sum())
+    return logprobs_V
+
+
+def token_logprobs(logprobs_V: Floats, token_id: int, count: int) -> TokenLogprobs:
+    """What to tell of one token.
+
+    Args:
+        logprobs_V: [V].
+        token_id: the token.
+        count: how many of the likeliest tokens to name; of equal ones those with the lowest ids.
+    """
+    count = min(count, logprobs_V.size)
+    likeliest = np.argpartition(-logprobs_V, count - 1)[:count] if count else np.empty(0, np.intp)
+    if count and count < logprobs_V.size:
+        # argpartition takes any of equal values.
+        likeliest = np.flatnonzero(logprobs_V >= logprobs_V[likeliest].min())
+    order = likeliest[np.lexsort((likeliest, -logprobs_V[likeliest]))][:count]
+    top = tuple((int(i), float(logprobs_V[i])) for i in order)
+    return TokenLogprobs(token_id, float(logprobs_V[token_id]), top)
+
+
+def chat_logprobs(records: Sequence[TokenLogprobs], tokenizer: Tokenizer) -> dict[str, Any]:
+    """The object `logprobs` of a chat completion's choice."""
+
+    def shown(token_id: int, logprob: float) -> dict[str, Any]:
+        content = tokenizer.bytes_of(token_id)
+        return {"token": token_text(token_id, tokenizer), "logprob": logprob, "bytes": list(content)}
+
+    content = [
+        {**shown(record.token_id, record.logprob), "top_logprobs": [shown(*pair) for pair in record.top]}
+        for record in records
+    ]
+    return {"content": content}
+
+
+def completion_logprobs(
+    records: Sequence[TokenLogprobs | None], token_ids: Sequence[int], tokenizer: Tokenizer, offset: int = 0
+) -> dict[str, Any]:
+    """The object `logprobs` of a completion's choice.
+
+    Args:
+        records: of each token; None for a prompt's first one, before which nothing is known.
+        token_ids: the tokens.
+        tokenizer: the model's.
+        offset: characters of the text before them.
+    """
+    offsets, content = [], b""
+    for token_id in token_ids:
+        offsets.append(offset + len(content.decode(errors="ignore")))
+        content += tokenizer.bytes_of(token_id)
+    return {
+        "tokens": [token_text(token_id, tokenizer) for token_id in token_ids],
+        "token_logprobs": [record and record.logprob for record in records],
+        "top_logprobs": [
+            record and {token_text(token_id, tokenizer): logprob for token_id, logprob in record.top}
+            for record in records
+        ],
+        "text_offset": offsets,
+    }
+
+
+def token_text(token_id: int, tokenizer: Tokenizer) -> str:
+    r"""A token as text: special ones written out, bytes that are no whole characters as `bytes:\xe6\x89`."""
+    content = tokenizer.bytes_of(token_id)
+    try:
+        return content.decode() or tokenizer.decode([token_id], skip_special_tokens=False)
+    except UnicodeDecodeError:
+        return "bytes:" + "".join(f"\\x{byte:02x}" for byte in content)

@@ -1,0 +1,41 @@
+"""The compiled operators as functions of graph code, by the names that `mf_models.kernels.select` has for them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mindspore import Tensor
+
+from mf_models.kernels.native.operators import NativeAttention, NativeCrossEntropy, NativeRmsNorm, NativeSwiglu
+
+
+def native_functions(library: Path) -> dict[str, Callable[..., Any]]:
+    """Functions rather than cells: a layer that keeps one has no further part by it.
+
+    Args:
+        library: result of `native_library`.
+
+    Returns:
+        Name of each to the function, whose arguments and results are documented in `operators`.
+    """
+    attend, norm = NativeAttention(library), NativeRmsNorm(library)
+    gate, entropy = NativeSwiglu(library), NativeCrossEntropy(library)
+
+    def rotary_attention(q: Tensor, k: Tensor, v: Tensor, cos: Tensor, sin: Tensor, scale: float, span: int) -> Tensor:
+        return attend(q, k, v, cos, sin, scale, span)
+
+    def rms_norm(x: Tensor, weight_D: Tensor, epsilon: float) -> Tensor:
+        return norm(x, weight_D, epsilon)
+
+    def swiglu(gate_F: Tensor, up_F: Tensor) -> Tensor:
+        return gate(gate_F, up_F)
+
+    def cross_entropy(logits_NV: Tensor, labels_N: Tensor) -> Tensor:
+        return entropy(logits_NV, labels_N)
+
+    return {
+        "rotary_attention": rotary_attention,
+        "rms_norm": rms_norm,
+        "swiglu": swiglu,
+        "cross_entropy": cross_entropy,
+    }

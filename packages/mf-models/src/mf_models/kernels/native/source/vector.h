@@ -1,0 +1,78 @@
+// Sixteen floats at a time, on whatever vector unit the processor has: the compiler splits them where it is narrower.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+namespace mf {
+
+constexpr int kLanes = 16;
+
+// Declared with the alignment of a float, so that a load may begin anywhere.
+typedef float Vector __attribute__((vector_size(4 * kLanes), aligned(4)));
+typedef int32_t IntVector __attribute__((vector_size(4 * kLanes), aligned(4)));
+
+inline Vector load(const float* from) { return *reinterpret_cast<const Vector*>(from); }
+inline void store(float* to, Vector value) { *reinterpret_cast<Vector*>(to) = value; }
+
+// The first `count` lanes; the others are 0.
+inline Vector load_some(const float* from, int count) {
+  float lanes[kLanes] = {};
+  std::memcpy(lanes, from, sizeof(float) * count);
+  return load(lanes);
+}
+
+inline void store_some(float* to, Vector value, int count) {
+  float lanes[kLanes];
+  store(lanes, value);
+  std::memcpy(to, lanes, sizeof(float) * count);
+}
+
+inline Vector splat(float value) { return value - Vector{}; }
+inline Vector larger(Vector a, Vector b) { return a > b ? a : b; }
+
+inline float sum_of(Vector value) {
+  // A tree: sixteen additions in a row would take longer than a short row's other work.
+  for (int width = kLanes / 2; width > 0; width /= 2) {
+    for (int lane = 0; lane < width; ++lane) value[lane] += value[lane + width];
+  }
+  return value[0];
+}
+
+inline float largest_of(Vector value) {
+  float found = value[0];
+  for (int lane = 1; lane < kLanes; ++lane) found = value[lane] > found ? value[lane] : found;
+  return found;
+}
+
+// e^x to about one unit in the last place, for x from -87 to 88; beyond, the value at the end. NaN stays NaN.
+// Source: Moshier's Cephes library, expf: e^x = 2^n * e^r with |r| <= ln(2) / 2, and a polynomial for e^r.
+inline Vector exponential(Vector x) {
+  x = x < splat(-87.0f) ? splat(-87.0f) : x;
+  x = x > splat(88.0f) ? splat(88.0f) : x;
+  // Adding and subtracting 1.5 * 2^23 rounds to the nearest whole number.
+  const Vector shifted = x * splat(1.44269504f) + splat(12582912.0f);
+  const Vector n = shifted - splat(12582912.0f);
+  // ln(2) in two parts, so that the product with n is exact.
+  const Vector r = x - n * splat(0.693359375f) + n * splat(2.12194440e-4f);
+  Vector p = splat(1.9875691500e-4f);
+  p = p * r + splat(1.3981999507e-3f);
+  p = p * r + splat(8.3334519073e-3f);
+  p = p * r + splat(4.1665795894e-2f);
+  p = p * r + splat(1.6666665459e-1f);
+  p = p * r + splat(5.0000001201e-1f);
+  p = p * r * r + r + splat(1.0f);
+  const IntVector exponent = (__builtin_convertvector(n, IntVector) + 127) << 23;
+  return p * (Vector)exponent;  // its bits, as all casts between vectors of one size
+}
+
+inline Vector sigmoid(Vector x) { return splat(1.0f) / (splat(1.0f) + exponential(-x)); }
+
+// Calls f(begin, count) for stretches of at most kLanes elements.
+template <class F>
+inline void for_stretches(int64_t begin, int64_t end, F f) {
+  for (; begin + kLanes <= end; begin += kLanes) f(begin, kLanes);
+  if (begin < end) f(begin, static_cast<int>(end - begin));
+}
+
+}  // namespace mf

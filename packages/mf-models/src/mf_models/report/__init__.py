@@ -1,0 +1,1 @@
+"""What each family was measured to do: `python -m mf_models.report`."""

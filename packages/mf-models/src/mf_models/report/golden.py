@@ -1,0 +1,137 @@
+"""A model with known results, and the comparisons of this package with them on the current device."""
+
+import shutil
+import tempfile
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mindspore import Tensor, nn
+
+import mf_ckpt
+from mf_models.cache import CachedStep
+from mf_models.model_config import ModelConfig
+from mf_models.pet.lora import LoraConfig
+from mf_models.pet.lora.attach import attach
+from mf_models.pretrained import load
+from mf_models.report.cells import Cell, measured
+from mf_models.weights import to_checkpoint_names
+
+LOGITS_BOUND = 2e-4
+"""In float32; greedy tokens of golden models have margins above it."""
+
+LOSS_BOUND = 1e-5
+"""In nats."""
+
+MERGED_BOUND = 1e-5
+"""Of the size of the largest logit: how far merging may move a model with LoRA."""
+
+_BLOCK_SIZE = 8
+
+
+class Golden:
+    """A Hugging Face directory with `golden.npz`: tokens, and what an independent program made of them.
+
+    The file has `input_ids` [2, T], `logits` [2, T, V] and `loss` (the mean over all tokens but the first of a row),
+    and two prompts `prompt0`, `prompt1` with the tokens `greedy0`, `greedy1` that follow when the likeliest is taken.
+    """
+
+    def __init__(self, path: Path):
+        """Takes the directory."""
+        self.path = path
+        self.arrays: dict[str, np.ndarray] = dict(np.load(path / "golden.npz"))
+
+    @cached_property
+    def loaded(self) -> tuple[ModelConfig, nn.Cell]:
+        """Configuration and network."""
+        return load(self.path)
+
+    @cached_property
+    def logits(self) -> np.ndarray:
+        """What the network makes of the tokens, [B, T, V]."""
+        found: np.ndarray = self.loaded[1](_int32(self.arrays["input_ids"])).asnumpy()
+        return found
+
+    def check_logits(self) -> Cell:
+        """The largest difference of a logit."""
+        return measured(float(np.abs(self.logits - self.arrays["logits"]).max()), LOGITS_BOUND)
+
+    def check_loss(self) -> Cell:
+        """The difference of the mean loss."""
+        shifted, labels = self.logits[:, :-1].astype(np.float64), self.arrays["input_ids"][:, 1:, None]
+        losses = np.log(np.exp(shifted).sum(-1, keepdims=True)) - np.take_along_axis(shifted, labels, -1)
+        return measured(float(abs(losses.mean() - self.arrays["loss"])), LOSS_BOUND)
+
+    def check_round_trip(self) -> Cell:
+        """Whether every tensor is saved as it was loaded, bit by bit."""
+        stored, written = mf_ckpt.open(self.path), dict(to_checkpoint_names(*self.loaded))
+        differing = {
+            name for name in {*stored, *written} if name not in stored or not _same(stored[name], written.get(name))
+        }
+        return Cell("identical" if not differing else f"{len(differing)} differ", not differing)
+
+    def check_lora(self) -> Cell:
+        """How far merging moves a model with random products beside its attention, over the largest logit."""
+        config, cell = load(self.path)
+        section = LoraConfig(target_modules=r".*\.attention\.\w+", lora_rank=4, lora_dropout=0.0)
+        adaptation = attach(section, cell, config, seed=0)
+        random = np.random.default_rng(0)
+        for _, matrices in adaptation.targets:
+            for b in matrices.b.values():
+                b.set_data(Tensor(random.normal(0, 0.1, b.shape).astype(np.float32)))
+        ids = _int32(self.arrays["input_ids"])
+        beside = cell(ids).asnumpy()
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(self.path, folder, dirs_exist_ok=True)
+            for name, content in adaptation.files(str(self.path)).items():
+                (Path(folder) / name).write_bytes(content)
+            merged = load(folder)[1](ids).asnumpy()
+        if np.allclose(beside, self.logits, 0, LOGITS_BOUND):
+            return Cell("no effect", False)
+        return measured(float(np.abs(beside - merged).max() / np.abs(merged).max()), MERGED_BOUND)
+
+    def check_cache(self) -> Cell:
+        """The largest difference between logits token by token through a cache and those of the whole text."""
+        ids = self.arrays["input_ids"]
+        found = [self._next_logits(tokens, place) for place, tokens in enumerate(ids.T)]
+        return measured(float(np.abs(np.stack(found, 1) - self.logits).max()), LOGITS_BOUND)
+
+    def check_greedy(self) -> Cell:
+        """How many of the tokens that follow the prompts are right."""
+        rows = [list(self.arrays["prompt0"]), list(self.arrays["prompt1"])]
+        wanted = [self.arrays["greedy0"], self.arrays["greedy1"]]
+        ends = [len(row) + len(tokens) for row, tokens in zip(rows, wanted, strict=True)]
+        for place in range(max(ends) - 1):
+            # A row that is complete goes on with any token; nobody looks at what follows.
+            tokens = [row[place] if place < len(row) else 0 for row in rows]
+            found = self._next_logits(np.array(tokens), place).argmax(-1)
+            for row, end, token in zip(rows, ends, found, strict=True):
+                if place == len(row) - 1 and len(row) < end:
+                    row.append(token)
+        right = sum(int(np.equal(row[-len(tokens) :], tokens).sum()) for row, tokens in zip(rows, wanted, strict=True))
+        total = sum(map(len, wanted))
+        return Cell(f"{right} of {total}", right == total)
+
+    def _next_logits(self, tokens_B: np.ndarray, place: int) -> np.ndarray:
+        """Logits after one more token of both rows, [B, V]."""
+        step, tables = self._step
+        found: np.ndarray = step(_int32(tokens_B[:, None]), _int32([place] * 2), _int32([0, 0]), tables).asnumpy()
+        return found
+
+    @cached_property
+    def _step(self) -> tuple[CachedStep, Tensor]:
+        """A step with a cache for two rows, and the blocks of these."""
+        model = self.loaded[1]
+        longest = max(self.arrays["input_ids"].shape[1], *(len(self.arrays[f"prompt{i}"]) + 24 for i in (0, 1)))
+        blocks = -(-longest // _BLOCK_SIZE)
+        tables = np.arange(1, 2 * blocks + 1).reshape((2, blocks))
+        return CachedStep(model, model.new_cache(2 * blocks + 1, _BLOCK_SIZE)), _int32(tables)
+
+
+def _same(stored: np.ndarray, written: np.ndarray | None) -> bool:
+    return written is not None and stored.dtype == written.dtype and stored.tobytes() == written.tobytes()
+
+
+def _int32(values: Any) -> Tensor:
+    return Tensor(np.asarray(values, np.int32))

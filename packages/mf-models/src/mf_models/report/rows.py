@@ -1,0 +1,133 @@
+"""The rows of the report: every family that is registered, and each golden model of it."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from mf_config.components import components
+from mf_config.problems import UserError
+from mf_config.schema import tag_of
+from mf_models.registry import config_from_hf
+from mf_models.report.ascend import COMPILE
+from mf_models.report.cells import COLUMNS, Cell, Row, not_measured
+from mf_models.report.golden import Golden
+from mf_parallel.simulation import SimulationError, simulate
+
+_ON_HOST: dict[str, Callable[[Golden], Cell]] = {
+    "logits": Golden.check_logits,
+    "loss": Golden.check_loss,
+    "greedy tokens": Golden.check_greedy,
+    "round trip": Golden.check_round_trip,
+    "LoRA": Golden.check_lora,
+    "cache": Golden.check_cache,
+}
+"""Column to the check of what is computed on the current device."""
+
+_ON_ASCEND = {"forward": "Ascend forward", "backward": "Ascend backward"}
+"""Stage of the compilation to column."""
+
+_FUSED = {
+    *("FlashAttentionScore", "FlashAttentionScoreGrad", "RmsNorm", "RmsNormGrad", "LayerNormExt", "LayerNormGradExt"),
+    *("RotaryPositionEmbedding", "RotaryPositionEmbeddingGrad", "Swiglu", "SwigluGrad", "GroupedMatmul"),
+    *("GeLU", "GeLUGrad"),
+}
+"""The operators that `mf_models.kernels` chooses on Ascend in place of several."""
+
+
+def rows(folder: Path, with_ascend: bool = True) -> Iterator[Row]:
+    """Measure.
+
+    Args:
+        folder: holds the golden models, see `Golden`, each in a directory.
+        with_ascend: whether to compile for Ascend too, which takes some seconds a model.
+
+    Yields:
+        For each registered family its golden models, or a row that says why nothing is measured; then the models that
+        no family takes.
+    """
+    models, strangers = _golden_models(folder)
+    for name, cls in _families().items():
+        tag = tag_of(cls)
+        if tag is not None and tag.pending:
+            yield _empty_row(name, "", f"no network yet: {tag.pending}")
+        elif not models.get(cls):
+            yield _empty_row(name, "", f"no golden model of it in {folder}")
+        else:
+            yield from (_row(name, path, with_ascend) for path in models[cls])
+    yield from strangers
+
+
+def _families() -> dict[str, type]:
+    """Canonical name to the configuration of each registered family."""
+    found = {}
+    for cls in components("model").values():
+        tag = tag_of(cls)
+        assert tag is not None
+        found[tag.names[0]] = cls
+    return found
+
+
+def _golden_models(folder: Path) -> tuple[dict[type, list[Path]], list[Row]]:
+    """The family's configuration to its golden models, and rows for the models that no family takes."""
+    models: dict[type, list[Path]] = {}
+    strangers = []
+    paths = sorted(file.parent for file in folder.glob("*/golden.npz") if (file.parent / "config.json").is_file())
+    if not paths:
+        allowed = "a folder of directories with config.json and golden.npz"
+        raise UserError(f"{folder}: no golden models. Allowed: {allowed}.")
+    for path in paths:
+        data = json.loads((path / "config.json").read_text(encoding="utf-8"))
+        try:
+            models.setdefault(type(config_from_hf(data, f"{path.name}/config.json")), []).append(path)
+        except UserError as error:
+            strangers.append(_empty_row(str(data.get("model_type", "")), path.name, str(error)))
+    return models, strangers
+
+
+def _empty_row(family: str, model: str, reason: str) -> Row:
+    return Row(family, model, dict.fromkeys(COLUMNS, not_measured(reason)))
+
+
+def _row(family: str, path: Path, with_ascend: bool) -> Row:
+    golden = Golden(path)
+    cells = {column: _checked(check, golden) for column, check in _ON_HOST.items()}
+    if with_ascend:
+        cells |= _compiled(path)
+    else:
+        cells |= dict.fromkeys(_ON_ASCEND.values(), not_measured("not asked for"))
+    return Row(family, path.name, cells)
+
+
+def _checked(check: Callable[[Golden], Cell], golden: Golden) -> Cell:
+    try:
+        return check(golden)
+    except UserError as error:
+        return not_measured(str(error))
+    except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        # A defect in one cell must not hide the others.
+        return Cell("failed", False, f"{type(error).__name__}: {_first_line(error)}")
+
+
+def _compiled(path: Path) -> dict[str, Cell]:
+    """The cells of Ascend; where not all stages compile, those before are tried alone."""
+    stages = list(_ON_ASCEND)
+    cells: dict[str, Cell] = {}
+    while stages:
+        try:
+            found = simulate(COMPILE, {"path": str(path.resolve()), "stages": stages})
+        except SimulationError as error:
+            cells[_ON_ASCEND[stages.pop()]] = Cell("failed", False, _first_line(error))
+        except UserError as error:
+            return cells | {_ON_ASCEND[stage]: not_measured(str(error)) for stage in stages}
+        else:
+            return cells | {_ON_ASCEND[stage]: _fused(operators) for stage, operators in found.items()}
+    return cells
+
+
+def _fused(operators: dict[str, int]) -> Cell:
+    fused = sum(count for name, count in operators.items() if name in _FUSED)
+    return Cell(f"{sum(operators.values())} operators, {fused} fused", fused > 0)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

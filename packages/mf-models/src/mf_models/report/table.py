@@ -1,0 +1,35 @@
+"""The report as text."""
+
+from collections.abc import Sequence
+
+from mf_models.report.cells import COLUMNS, Cell, Row
+
+
+def as_table(rows: Sequence[Row]) -> str:
+    """One line a model, and below it the reasons of the cells that have no value.
+
+    Args:
+        rows: the models.
+
+    Returns:
+        Lines for a terminal. A cell without a value holds the number of its reason, one out of bounds an exclamation
+        mark.
+    """
+    reasons: list[str] = []
+    lines = [["family", "model", *COLUMNS]]
+    for row in rows:
+        lines.append([row.family, row.model or "-", *(_text(row.cells[column], reasons) for column in COLUMNS)])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    table = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    notes = [f"({number}) {reason}" for number, reason in enumerate(reasons, 1)]
+    return "\n".join([*table, "", *notes]).rstrip() + "\n"
+
+
+def _text(cell: Cell, reasons: list[str]) -> str:
+    """The text of a cell; its reason gets a number unless it has one already."""
+    parts = [cell.text + ("!" if cell.passed is False else "")]
+    if cell.reason:
+        if cell.reason not in reasons:
+            reasons.append(cell.reason)
+        parts.append(f"({reasons.index(cell.reason) + 1})")
+    return " ".join(part for part in parts if part)

@@ -1,0 +1,1 @@
+"""A distribution that adds a model family; tests install it into a folder of their own."""

@@ -1,0 +1,108 @@
+"""The library of C++ operators: named by all that decides it, whole or not there, and not needed."""
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from mf_models.kernels.native import library
+
+COMPILER = """\
+#!/bin/sh
+if [ "$1" = --version ]; then echo "stand-in 1"; exit; fi
+if [ -e "{folder}/broken" ]; then echo "no such instruction" >&2; exit 1; fi
+echo compiled >> "{folder}/calls"
+while [ "$1" != -o ]; do shift; done
+echo library > "$2"
+"""
+
+
+@pytest.fixture
+def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A compiler that only writes down that it was called; the folder of its records."""
+    program = tmp_path / "bin" / "c++"
+    program.parent.mkdir()
+    program.write_text(COMPILER.format(folder=tmp_path))
+    program.chmod(0o755)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(library.shutil, "which", lambda name: str(program) if name == "c++" else None)
+    monkeypatch.delenv(library.SWITCH, raising=False)
+    return tmp_path
+
+
+def make() -> Path | None:
+    """As a new process would."""
+    library.native_library.cache_clear()
+    try:
+        return library.native_library()
+    finally:
+        library.native_library.cache_clear()
+
+
+def calls(folder: Path) -> int:
+    return len((folder / "calls").read_text().splitlines()) if (folder / "calls").exists() else 0
+
+
+def test_it_is_compiled_once_for_all_processes(compiler: Path):
+    first = make()
+    assert first is not None
+    assert first.is_absolute()
+    assert first.read_text() == "library\n"
+    assert make() == first
+    assert calls(compiler) == 1
+    assert list(first.parent.iterdir()) == [first]
+
+
+@pytest.mark.parametrize("change", ["source", "compiler", "processor", "flags"])
+def test_whatever_decides_it_is_in_its_name(compiler: Path, monkeypatch: pytest.MonkeyPatch, change: str):
+    first = make()
+    if change == "source":
+        sources = compiler / "source"
+        sources.mkdir()
+        (sources / "other.cc").write_text("int other;")
+        monkeypatch.setattr(library, "_SOURCES", sources)
+    elif change == "compiler":
+        program = compiler / "bin" / "c++"
+        program.write_text(program.read_text().replace("stand-in 1", "stand-in 2"))
+    elif change == "processor":
+        monkeypatch.setattr(library, "_processor", lambda: "another one")
+    else:
+        monkeypatch.setattr(library, "_FLAGS", (*library._FLAGS, "-g"))
+    assert make() not in (None, first)
+    assert calls(compiler) == 2
+
+
+def test_several_may_compile_at_once(compiler: Path):
+    recipe = library._cache() / "made.so"
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: library._compile(str(compiler / "bin" / "c++"), recipe), range(4)))
+    assert recipe.read_text() == "library\n"
+    assert list(recipe.parent.iterdir()) == [recipe]
+
+
+def test_without_a_compiler_there_is_none(compiler: Path, monkeypatch, caplog: pytest.LogCaptureFixture):
+    monkeypatch.setattr(library.shutil, "which", lambda name: None)
+    with caplog.at_level(logging.INFO):
+        assert make() is None
+    assert "Install one, for example: apt install g++" in caplog.text
+
+
+def test_a_compiler_that_fails_leaves_nothing_behind(compiler: Path, caplog: pytest.LogCaptureFixture):
+    (compiler / "broken").touch()
+    assert make() is None
+    assert "no such instruction" in caplog.text
+    assert list(library._cache().iterdir()) == []
+
+
+def test_a_cache_that_cannot_be_written_is_no_failure(compiler: Path, monkeypatch, caplog: pytest.LogCaptureFixture):
+    (compiler / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(compiler / "file"))
+    assert make() is None
+    assert "can't be compiled" in caplog.text
+
+
+def test_a_switch_leaves_it_out(compiler: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(library.SWITCH, "0")
+    assert make() is None
+    assert calls(compiler) == 0

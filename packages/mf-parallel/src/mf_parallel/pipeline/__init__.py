@@ -1,0 +1,1 @@
+"""Pipelines over processes: who computes what and when, and how activations travel."""

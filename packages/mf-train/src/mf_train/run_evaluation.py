@@ -1,0 +1,92 @@
+"""What an evaluation of a run computes: the configured metrics over the held-out rows of all processes."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+from mf_config import RunConfig, UserError
+from mf_train.data import RunData
+from mf_train.evaluation import EvaluationData, Evaluator
+from mf_train.metric import Metric, TextMetric
+from mf_train.processes import Processes
+from mf_train.task import Examples
+from mf_train.text_generation import WritingJob, text_generator
+from mf_train.written_answers import mean_scores, questions_of
+
+
+class RunEvaluation:
+    """Evaluates the network of a run as often as it is asked; compiles once."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        data: RunData,
+        processes: Processes,
+        model: Any,
+        losses: Callable[..., Any],
+        *,
+        is_whole: bool,
+    ):
+        """Takes the run and its network.
+
+        Args:
+            config: the run configuration.
+            data: what the run reads.
+            processes: this process among the others.
+            model: the cells that this process computes.
+            losses: gives the losses of rows, see `mf_train.evaluation.Evaluator`.
+            is_whole: whether these cells are the whole network with whole weights.
+        """
+        self._config = config
+        self._data = data
+        self._processes = processes
+        self._model = model
+        self._losses = losses
+        self._is_whole = is_whole
+
+    def values(self) -> dict[str, float]:
+        """Name of each metric's result to its value.
+
+        Raises:
+            UserError: a metric needs text that the model writes, which it can't here.
+        """
+        metrics, values = self._config.metrics, {}
+        of_likelihoods = [metric for metric in metrics if isinstance(metric, Metric)]
+        if of_likelihoods:
+            sums = self._evaluator.sums(self._processes.sum)
+            values = {name: value for metric in of_likelihoods for name, value in metric.values(sums).items()}
+        of_text = [metric for metric in metrics if isinstance(metric, TextMetric)]
+        return {**values, **self._scores(of_text)} if of_text else values
+
+    @cached_property
+    def _evaluator(self) -> Evaluator:
+        return Evaluator(self._model, self._losses, EvaluationData(self._batches, self._data.token_bytes()))
+
+    def _batches(self) -> Iterable[Examples]:
+        """This process's held-out rows."""
+        batches = self._data.evaluation
+        return (self._data.examples(batches, step) for step in range(batches.steps_per_epoch))
+
+    def _scores(self, metrics: Sequence[TextMetric]) -> dict[str, float]:
+        """The scores of what the model writes on the prompts of the held-out rows."""
+        if not self._is_whole or self._processes.size > self._processes.row_groups:
+            raise UserError(
+                "metric: a model writes text where a process has all of it. Allowed: processes that differ in their rows "
+                "alone, or other metrics."
+            )
+        write, config = text_generator(), self._config.model.model_config
+        questions = list(questions_of(self._batches(), self._data.tokenizer))
+        room = config.seq_length - max((len(question.prompt) for question in questions), default=0)
+        was_training = self._model.training
+        self._model.set_train(False)
+        answers = write(
+            WritingJob(
+                model=self._model,
+                config=config,
+                tokenizer=self._data.tokenizer,
+                prompts=[question.prompt for question in questions],
+                max_new_tokens=min(room, config.max_new_tokens or room),
+            )
+        )
+        self._model.set_train(was_training)
+        return mean_scores(metrics, questions, answers, self._processes.sum)
