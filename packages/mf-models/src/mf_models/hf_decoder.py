@@ -1,5 +1,6 @@
 """What the config.json files of all decoders of the Llama kind have in common, there and back."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from mf_models.config_keys.decoder import DecoderKeys
@@ -49,6 +50,20 @@ def read_decoder(
         **read_tokens(hf),
         **read_rotary(hf, positions, original_positions),
     }
+
+
+def head_width(hf: HfConfig, keys: Mapping[str, Any]) -> dict[str, Any]:
+    """The width of a head where it is not the one that the width of the network makes.
+
+    Args:
+        hf: the file.
+        keys: result of `read_decoder`.
+
+    Returns:
+        The value of `kv_channels`.
+    """
+    width = hf.optional_count("head_dim")
+    return {"kv_channels": None if width == keys["hidden_size"] // keys["num_heads"] else width}
 
 
 def read_tokens(hf: HfConfig) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from mf_models.families.baichuan2.config import Baichuan2Config
 from mf_models.families.mixtral.config import MixtralConfig
 from mf_models.families.qwen2_moe.config import Qwen2MoeConfig
 from mf_models.hf_config import HfConfig, HfReadable
-from mf_models.hf_decoder import decoder_to_hf, read_decoder
+from mf_models.hf_decoder import decoder_to_hf, head_width, read_decoder
 from mf_models.model_config import NETWORK_NOT_BUILT
 
 
@@ -53,7 +53,8 @@ class LlamaConfig(HeadWidthKeys, HfReadable):
             # The width and the first layer of a window are there even where no layer has one.
             hf.require("use_sliding_window", (False,), absent=False)
             hf.ignore(("sliding_window", "max_window_layers", "layer_types"))
-        return cls(**read_decoder(hf), kv_channels=hf.optional_count("head_dim"), qkv_has_bias=model_type == "qwen2")
+        keys = read_decoder(hf)
+        return cls(**keys, **head_width(hf, keys), qkv_has_bias=model_type == "qwen2")
 
     def to_hf(self) -> dict[str, Any]:
         """The configuration as Hugging Face tools read it, with the key spellings that all versions know."""

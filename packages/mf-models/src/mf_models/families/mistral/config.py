@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 from mf_config.schema import component
 from mf_models.config_keys.heads import HeadWidthKeys, UnbiasedKeys, WindowKeys
 from mf_models.hf_config import HfConfig, HfReadable
-from mf_models.hf_decoder import decoder_to_hf, read_decoder, require_model_type
+from mf_models.hf_decoder import decoder_to_hf, head_width, read_decoder, require_model_type
 
 
 @component("model", "MistralConfig")
@@ -23,11 +23,8 @@ class MistralConfig(WindowKeys, UnbiasedKeys, HeadWidthKeys, HfReadable):
     def read_hf(cls, hf: HfConfig) -> Self:
         """Take the keys out of a config.json. See `HfReadable.read_hf`."""
         require_model_type(hf, cls.hf_model_types)
-        return cls(
-            **read_decoder(hf),
-            kv_channels=hf.optional_count("head_dim"),
-            sliding_window=hf.optional_count("sliding_window", 4096),
-        )
+        keys = read_decoder(hf)
+        return cls(**keys, **head_width(hf, keys), sliding_window=hf.optional_count("sliding_window", 4096))
 
     def to_hf(self) -> dict[str, Any]:
         """The configuration as Hugging Face tools read it, with the key spellings that all versions know."""

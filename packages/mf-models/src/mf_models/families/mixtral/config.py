@@ -8,7 +8,7 @@ from mf_config.schema import component
 from mf_models.config_keys.experts import ExpertKeys
 from mf_models.config_keys.heads import HeadWidthKeys, UnbiasedKeys, WindowKeys
 from mf_models.hf_config import HfConfig, HfReadable
-from mf_models.hf_decoder import decoder_to_hf, read_decoder, require_model_type
+from mf_models.hf_decoder import decoder_to_hf, head_width, read_decoder, require_model_type
 from mf_models.hf_experts import experts_to_hf, read_experts
 
 
@@ -31,9 +31,10 @@ class MixtralConfig(WindowKeys, UnbiasedKeys, HeadWidthKeys, ExpertKeys, HfReada
         """Take the keys out of a config.json. See `HfReadable.read_hf`."""
         require_model_type(hf, cls.hf_model_types)
         hf.require("router_jitter_noise", (0.0,), absent=0.0)
+        keys = read_decoder(hf, epsilon=1e-5)
         return cls(
-            **read_decoder(hf, epsilon=1e-5),
-            kv_channels=hf.optional_count("head_dim"),
+            **keys,
+            **head_width(hf, keys),
             sliding_window=hf.optional_count("sliding_window"),
             moe_config=read_experts(hf, ("num_experts", "num_local_experts"), aux_factor=0.001),
         )
