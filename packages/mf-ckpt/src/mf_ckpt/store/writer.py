@@ -31,8 +31,8 @@ _LONGEST_NAME = 1_000
 _HEADER_MARGIN = 8_192
 """A file is closed when less than this is left of its header: room for the longest entry and the metadata."""
 
-_OWN_TENSORS = re.compile(r"(model|optimizer)\b.*\.safetensors(\.index\.json)?\Z")
-"""The files that `Writer.add` and `add_optimizer` fill."""
+_OWN_TENSORS = re.compile(r"(model|optimizer)\b.*\.safetensors\Z|.*\.safetensors\.index\.json\Z")
+"""The files that `Writer.add` and `add_optimizer` fill, and their indexes."""
 
 _FILE_METADATA = {"format": "pt"}
 """Some releases of transformers refuse a file without this entry."""
