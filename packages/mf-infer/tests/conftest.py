@@ -1,10 +1,20 @@
 """Models that several test modules share: loading is quick, but each size of graph takes seconds to compile."""
 
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mf_infer.llm import LLM, LoadOptions
+from mf_infer.server.app import Api
+from mf_infer.server.options import ServerOptions
+from mf_infer.server.serving import DrainingServer, bind
+from mf_infer.server.worker import EngineWorker
+from mf_models.pretrained import read_config
 
 DATA = Path(__file__).parent / "data"
 
@@ -19,3 +29,93 @@ def llama():
 def chat():
     """A model with a tokenizer of 900 entries, vocabulary 960, context 256: batches of 1, 2 and 4."""
     return LLM(DATA / "tiny_chat", options=LoadOptions(max_batch_size=4))
+
+
+class ArithmeticRunner:
+    """Its next token is a sum over the tokens in the row's blocks, so that mixed up answers or blocks show."""
+
+    block_size, whole_prompts = 16, False
+
+    def __init__(self, blocks, vocabulary, step_s):
+        self.blocks = blocks
+        self.step_s = step_s
+        self._vocabulary = vocabulary
+        self._content = np.zeros((blocks, self.block_size), np.int64)
+
+    def prefill(self, chunk):
+        return self.score(chunk)[-1]
+
+    def score(self, chunk):
+        time.sleep(self.step_s)
+        return np.stack([self._logits(chunk, place, token) for place, token in enumerate(chunk.tokens, chunk.start)])
+
+    def decode(self, chunks):
+        time.sleep(self.step_s)
+        return np.stack([self._logits(chunk, chunk.start, chunk.tokens[0]) for chunk in chunks])
+
+    def copy(self, pairs):
+        for source, target in pairs:
+            self._content[target] = self._content[source]
+
+    def _logits(self, chunk, place, token):
+        self._content[chunk.blocks[place // self.block_size], place % self.block_size] = token
+        seen = self._content[list(chunk.blocks)].reshape(-1)[: place + 1]
+        logits = np.zeros(self._vocabulary, np.float32)
+        # Tokens of text only, none of them an end token.
+        logits[5 + int((seen * np.arange(1, place + 2)).sum()) % 800] = 9
+        return logits
+
+
+@pytest.fixture
+def new_model(monkeypatch):
+    """Makes models with the configuration, the tokenizer and the template of tiny_chat that compute nothing."""
+
+    def make(rows=4, blocks=129, step_s=0.0):
+        config = read_config(DATA / "tiny_chat")
+        runner = ArithmeticRunner(blocks, config.vocab_size, step_s)
+        monkeypatch.setattr("mf_infer.loading.open_runner", lambda *_: (config, runner))
+        return LLM(DATA / "tiny_chat", options=LoadOptions(max_batch_size=rows))
+
+    return make
+
+
+@dataclass
+class Served:
+    """A server that listens."""
+
+    url: str
+    worker: EngineWorker
+    server: DrainingServer
+    thread: threading.Thread
+
+
+@contextmanager
+def serving(llm, **options):
+    """Serve a model on a free port."""
+    chosen = ServerOptions(**{"name": "tiny_chat", "drain_s": 0.0, **options})
+    worker = EngineWorker(llm.engine)
+    listener = bind("127.0.0.1", 0)
+    server = DrainingServer(Api(llm, worker, chosen), worker, chosen)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        yield Served(f"http://127.0.0.1:{listener.getsockname()[1]}", worker, server, thread)
+    finally:
+        server.should_exit = True
+        thread.join()
+        worker.stop()
+        worker.join()
+        listener.close()
+
+
+@pytest.fixture
+def serve():
+    """Serves models until the test ends: `with serve(llm, **options) as served`."""
+    return serving
+
+
+@pytest.fixture(scope="module")
+def chat_server(chat):
+    """The model with golden texts, served."""
+    with serving(chat) as served:
+        yield served

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mf_config.problems import UserError
-from mf_infer.engine import LONGEST_CHUNK, Engine
+from mf_infer.engine import LONGEST_CHUNK, Engine, RequestFailedError
 from mf_infer.request import Context, Request
 from mf_infer.sampling_params import SamplingParams
 
@@ -283,12 +283,16 @@ def test_logits_that_are_no_numbers_end_the_request_alone():
     runner.prefill = lambda chunk: prefill(chunk) * np.nan
     engine.add_request(good)
     engine.add_request(bad)
-    with pytest.raises(UserError, match=r"the model's scores for position 3 are not finite numbers\."):
+    pieces = []
+    with pytest.raises(RequestFailedError, match=r"the model's scores for position 3 are not finite numbers\.") as caught:
         while engine.has_work:
-            engine.step()
+            pieces += engine.step()
+    assert caught.value.request_id == bad.id
     while engine.has_work:
-        engine.step()
+        pieces += engine.step()
     assert answers(good) == [expected([1], 3)]
+    # What the failing step computed for the other request was not lost.
+    assert [token for piece in pieces for token in piece.token_ids] == expected([1], 3)
     assert engine.load.used_blocks == 0
 
 

@@ -13,6 +13,7 @@ from mf_config.layout import Mesh, Shard, TensorLayout
 from mf_models.networks import parameters
 from mf_train.assemble import Job
 from mf_train.checkpoints import strategy_for
+from mf_train.optimizers.adafactor import AdaFactor
 from mf_train.processes import Processes
 
 pytestmark = pytest.mark.usefixtures("graph_mode")
@@ -41,6 +42,15 @@ def test_rate_may_grow_with_the_rows_of_a_step(run_file: Path):
     optimizer = replace(plain.config.optimizer, learning_rate=2e-3)
     constant = job_of(run_file, lr_scale=True, lr_scale_factor=256, lr_schedule=None, optimizer=optimizer)
     assert constant.learning_rate(7) == pytest.approx(2e-3 * 12 / 256)
+
+
+def test_rates_of_a_warm_up_of_epochs_and_of_a_relative_step(run_file: Path):
+    schedule = job_of(run_file).config.lr_schedule
+    job = job_of(run_file, lr_schedule=replace(schedule, warmup_epochs=1))
+    assert job.data.training.steps_per_epoch == 2
+    assert [job.learning_rate(update) for update in range(3)] == pytest.approx([0.0, 5e-3, 1e-2])
+    relative = job_of(run_file, lr_schedule=None, optimizer=AdaFactor(warmup_init=True))
+    assert [relative.learning_rate(update) for update in range(2)] == pytest.approx([1e-6, 2e-6])
 
 
 def cut_for_two_ranks(cell: nn.Cell, folder: Path, strategy: Path) -> None:

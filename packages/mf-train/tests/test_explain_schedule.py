@@ -36,7 +36,16 @@ def test_total_steps_say_the_length(run_file: Path, capsys: pytest.CaptureFixtur
 
 def test_epochs_of_warm_up_are_those_of_the_run(run_file: Path, capsys: pytest.CaptureFixture[str]):
     """The run has two epochs, so one of them is half of the updates."""
-    words = ["explain", "lr_schedule", str(run_file), "--set", "lr_schedule.warmup_epochs=1", "--updates", "20", "--json"]
+    words = [
+        "explain",
+        "lr_schedule",
+        str(run_file),
+        "--set",
+        "lr_schedule.warmup_epochs=1",
+        "--updates",
+        "20",
+        "--json",
+    ]
     assert main(words) == 0
     rates = json.loads(capsys.readouterr().out)["rates"]
     assert rates["2"] == pytest.approx(2e-3)

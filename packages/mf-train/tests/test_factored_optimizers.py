@@ -76,7 +76,9 @@ def came(value: np.ndarray, gradient: np.ndarray, number: int, kept: dict[str, A
     assert section.beta1
     mean = kept["exp_avg"] = section.beta1 * kept.get("exp_avg", 0.0) + (1 - section.beta1) * change
     if value.ndim > 1:
-        mean = mean / np.sqrt(second_moment(kept, "exp_avg_insta", (change - mean) ** 2 + section.eps[2], section.beta3))
+        mean = mean / np.sqrt(
+            second_moment(kept, "exp_avg_insta", (change - mean) ** 2 + section.eps[2], section.beta3)
+        )
     return value - rate * (DECAY if value.ndim > 1 else 0.0) * value - rate * mean
 
 
@@ -90,7 +92,10 @@ def adagrad(value: np.ndarray, gradient: np.ndarray, _: int, kept: dict[str, Any
 
 FORMULAS = {
     "adafactor": (AdaFactor(weight_decay=DECAY), adafactor),
-    "adafactor alone": (AdaFactor(weight_decay=DECAY, beta1=None, scale_parameter=False, clip_threshold=0.5), adafactor),
+    "adafactor alone": (
+        AdaFactor(weight_decay=DECAY, beta1=None, scale_parameter=False, clip_threshold=0.5),
+        adafactor,
+    ),
     "came": (Came(weight_decay=DECAY), came),
     "came, scaled": (Came(weight_decay=DECAY, beta1=0.7, beta3=0.5, scale_parameter=True, decay_rate=0.5), came),
     "adagrad": (Adagrad(weight_decay=DECAY), adagrad),
@@ -141,9 +146,7 @@ def test_adagrad_leaves_a_weight_without_gradients():
     parameter = Parameter(Tensor(np.array([2.0, 3.0], np.float32)), name="p")
     section = Adagrad(accum=0.0)
     update = ParameterUpdate([parameter], section.rule(select_kernels()), 0.0)
-    update(
-        ms.mutable((Tensor(np.array([0.0, 4.0], np.float32)),)), Tensor(1.0, ms.float32), Tensor(0.5, ms.float32)
-    )
+    update(ms.mutable((Tensor(np.array([0.0, 4.0], np.float32)),)), Tensor(1.0, ms.float32), Tensor(0.5, ms.float32))
     np.testing.assert_allclose(parameter.asnumpy(), [2.0, 2.5])
 
 

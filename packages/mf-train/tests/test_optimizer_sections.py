@@ -1,8 +1,10 @@
 """The sections of optimizers, written as MindFormers users write them."""
 
+from pathlib import Path
+
 import pytest
 
-from mf_config import ConfigError
+from mf_config import ConfigError, decode, load
 from mf_config.components import components, type_name
 from mf_config.schema import tag_of
 
@@ -81,6 +83,14 @@ def test_mistakes_are_named(section_of, text, message):
     with pytest.raises(ConfigError) as raised:
         section_of("optimizer", text)
     assert message in str(raised.value)
+
+
+def test_a_run_needs_a_rate_unless_the_optimizer_has_its_own(run_file: Path):
+    without = ["lr_schedule=None", "optimizer={type: Came}"]
+    with pytest.raises(ConfigError, match=r"optimizer\.learning_rate: .*is missing, and there is no lr_schedule"):
+        decode(load(str(run_file), without), to_run=True)
+    relative = decode(load(str(run_file), [*without, "optimizer.relative_step=True"]), to_run=True)
+    assert relative.optimizer.rate(0, 12) == 0.01
 
 
 def test_every_optimizer_is_tried_here():

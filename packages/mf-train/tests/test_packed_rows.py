@@ -102,7 +102,9 @@ def test_loss_and_gradients_are_the_sums_over_the_documents(model: nn.Cell, pack
     assert float(found.asnumpy()) == pytest.approx(float(wanted.asnumpy()), rel=1e-6)
     assert len(gradients) == len(list(model.trainable_params()))
     for gradient, expected in zip(gradients, wanted_gradients, strict=True):
-        np.testing.assert_allclose(gradient.asnumpy(), expected.asnumpy(), atol=1e-5)
+        # Sums over 21 tokens reach 8; rows of one document take another attention kernel, which alone moves the same
+        # documents' gradients by 1.2e-5. Without the borders they differ by 10.
+        np.testing.assert_allclose(gradient.asnumpy(), expected.asnumpy(), atol=1e-5, rtol=1e-5)
 
 
 def test_micro_batches_take_the_starts_of_their_rows():

@@ -40,7 +40,7 @@ def newest(output: Path) -> mf_ckpt.Reader:
     return mf_ckpt.open(found)
 
 
-@pytest.mark.parametrize("kind", ["Came", "AdaFactor", "Adagrad", "PmaAdamW, interleave_step: 1, fused_num: 3"])
+@pytest.mark.parametrize("kind", ["Came", pytest.param("PmaAdamW, interleave_step: 1", marks=pytest.mark.slow)])
 def test_optimizers_resume_bit_for_bit_where_weights_are_stored_joined(run: Run, kind: str):
     """Of Phi 3; the states of whole parameters have the names of cells."""
     sizes = "hidden_size: 16, num_layers: 1, num_heads: 2, intermediate_size: 24, vocab_size: 320"
@@ -55,25 +55,17 @@ def test_optimizers_resume_bit_for_bit_where_weights_are_stored_joined(run: Run,
     output = run(*settings)
     files = {path.name: path.read_bytes() for path in newest(output).path.glob("*.safetensors")}
     states, steps = set(newest(output).optimizer), lines_of(output / "metrics.jsonl")
-    assert any(name.endswith("qkv_proj.weight") for name in states) == (kind not in ("Came", "AdaFactor"))
+    assert any(name.endswith("qkv_proj.weight") for name in states) == (kind != "Came")
     run(*settings, "resume_training=step-00000002", f"load_checkpoint={output / 'checkpoint'}")
     assert {path.name: path.read_bytes() for path in newest(output).path.glob("*.safetensors")} == files
     assert [line["loss"] for line in lines_of(output / "metrics.jsonl")] == [line["loss"] for line in steps]
 
 
-def test_a_relative_step_is_the_rate_that_is_logged(run: Run):
-    output = run("optimizer={type: AdaFactor}", "lr_schedule=None", options=["--stop-after", "2"])
-    assert [line["lr"] for line in lines_of(output / "metrics.jsonl")] == [0.01, 0.01]
-
-
 def test_epochs_may_lie_between_evaluations(run: Run):
-    output = run("do_eval=True", "eval_epoch_interval=1", "runner_config.epochs=3", "train_dataset.data_loader.num_samples=8")
+    output = run(
+        "do_eval=True", "eval_epoch_interval=1", "runner_config.epochs=3", "train_dataset.data_loader.num_samples=8"
+    )
     assert [line["step"] for line in lines_of(output / "evaluations.jsonl")] == [0, 2, 4, 6]
-
-
-def test_a_warm_up_of_one_epoch(run: Run):
-    output = run("lr_schedule.warmup_epochs=1", "train_dataset.data_loader.num_samples=16")
-    assert [line["lr"] for line in lines_of(output / "metrics.jsonl")][:5] == pytest.approx([0, 2.5e-3, 5e-3, 7.5e-3, 1e-2])
 
 
 def test_rows_begin_anew_where_they_are_asked_to(run: Run, monkeypatch: pytest.MonkeyPatch):
@@ -111,7 +103,9 @@ def test_the_smaller_of_two_norms_clips(run: Run):
     assert abs(first - 1).max() < 1e-6
 
 
-def test_an_evaluation_scores_what_an_installed_package_writes(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_an_evaluation_scores_what_an_installed_package_writes(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
     """Questions and answers; the fake writes the answer to the first of them to all."""
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_text("".join(json.dumps({"content": f"{n} + 1 ?", "summary": str(n + 1)}) + "\n" for n in range(6)))
@@ -125,8 +119,8 @@ def test_an_evaluation_scores_what_an_installed_package_writes(run: Run, monkeyp
     found = [SimpleNamespace(name="fake", load=lambda: write)]
     monkeypatch.setattr(text_generation, "entry_points", lambda group: found)
     monkeypatch.setattr(adgen, "words_of", lambda: str.split)
-    loader = f"{{type: ADGenDataLoader, dataset_dir: {pairs}, phase: eval, shuffle: False, origin_columns: [content, summary]}}"
-    dataset = f"{{data_loader: {loader}, max_source_length: 8, max_target_length: 3}}"
+    loader = f"{{type: ADGenDataLoader, dataset_dir: {pairs}, version: 3, shuffle: False}}"
+    dataset = f"{{data_loader: {loader}, max_source_length: 8, max_target_length: 3, drop_remainder: False}}"
     settings = (
         "do_eval=True",
         f"eval_dataset={dataset}",

@@ -16,6 +16,8 @@ _MOST_FILES = 32
 
 COMMAND_LINE = Location("command line:--set", 0)
 """Where an override stands."""
+_FILE_MARK = "@"
+"""Begins an override that names a file of them; no plain key of YAML begins so."""
 _PATH = re.compile(r"[^.\[\]]+(\.[^.\[\]]+|\[[0-9]{1,9}\]){0,19}")
 """Of an override: keys with dots between them, an element of a list as its index in brackets; far from endless."""
 _STEP = re.compile(r"\[([0-9]+)\]|([^.\[\]]+)")
@@ -29,7 +31,7 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> Document:
             are merged key by key, later files over earlier ones.
         overrides: `key.path[0].key=value` texts, applied last and in order; the value is read as YAML. An element of a
             list is also named `key.path.0.key`. Where a section is used again by an alias, only the use that the path
-            names is changed.
+            names is changed. `@file.yaml` stands for a file, with its own bases, that is merged on top in this place.
     Returns:
         The merged document, every value with the place where it was written. Mistakes that leave the rest readable,
         such as a key written twice or an override that can't be applied, are in its `problems`.
@@ -39,7 +41,11 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> Document:
     loader = _Loader()
     root = loader.read(Path(path), str(path), ())
     for override in overrides:
-        root = loader.apply_override(root, override)
+        if override.startswith(_FILE_MARK):
+            name = override.removeprefix(_FILE_MARK)
+            root = _merge(root, loader.read(Path(name), name, ()))
+        else:
+            root = loader.apply_override(root, override)
     return Document(str(path), root, tuple(dict.fromkeys(loader.sources)), tuple(loader.problems))
 
 

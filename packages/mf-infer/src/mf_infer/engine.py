@@ -18,6 +18,19 @@ LONGEST_CHUNK = 256
 """Tokens of a prompt that are computed in one step, so that other requests need not wait for all of it."""
 
 
+class RequestFailedError(UserError):
+    """A request that could not go on, and has been dropped.
+
+    Attributes:
+        request_id: of the request.
+    """
+
+    def __init__(self, request_id: str, message: str):
+        """Takes the request's id, and why it can't go on."""
+        self.request_id = request_id
+        super().__init__(message)
+
+
 @dataclass(frozen=True, slots=True)
 class EngineLoad:
     """What the engine is busy with.
@@ -61,12 +74,13 @@ class Engine:
         self._waiting: deque[_Entry] = deque()
         self._running: list[_Entry] = []
         self._ended: list[Request] = []
+        self._grown: list[Piece] = []
         self._turn = self._reused = self._preemptions = 0
 
     @property
     def has_work(self) -> bool:
-        """Whether a request has not ended."""
-        return bool(self._waiting or self._running or self._ended)
+        """Whether a request has not ended, or something of its answer was not returned yet."""
+        return bool(self._waiting or self._running or self._ended or self._grown)
 
     @property
     def load(self) -> EngineLoad:
@@ -125,16 +139,18 @@ class Engine:
         Returns:
             What the answers have grown by; empty where nothing was certain yet, or there is no work.
         Raises:
-            UserError: the model's logits are not numbers; the request is ended.
+            RequestFailedError: the model's logits are not numbers. What other requests have grown by is not lost: the
+                next step returns it.
         """
         self._turn += 1
-        pieces = [piece for request in self._ended for piece in request.take_pieces()]
+        self._grown += [piece for request in self._ended for piece in request.take_pieces()]
         self._ended = []
         self._admit()
         self._prefill()
         self._decode()
         for entry in list(self._running):
-            pieces += self._advance(entry)
+            self._grown += self._advance(entry)
+        pieces, self._grown = self._grown, []
         return pieces
 
     def _admit(self) -> None:
@@ -217,9 +233,9 @@ class Engine:
             return []
         try:
             following = entry.request.advance(logits)
-        except UserError:
+        except UserError as error:
             self._drop(entry)
-            raise
+            raise RequestFailedError(entry.request.id, str(error)) from error
         if following:
             self._follow(entry, following)
         else:

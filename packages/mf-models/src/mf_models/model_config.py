@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Protocol, Self
 
+from mf_models.config_keys.numerics import NumberTypes
+
 NETWORK_NOT_BUILT = "its network is not built yet"
 """Why a family or an architecture can be checked but not run."""
 
@@ -121,6 +123,9 @@ class ModelConfig(ModelSizes, Protocol):
     @property
     def repetition_penalty(self) -> float:
         """Factor against tokens already seen; 1 for none."""
+
+    def number_types(self) -> NumberTypes:
+        """The type of each part of the network, where the device has it."""
 
     def problems(self) -> Iterable[tuple[str, str, str]]:
         """Key name, what is wrong, what is allowed: of what does not fit together."""

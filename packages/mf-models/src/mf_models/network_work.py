@@ -64,7 +64,7 @@ def _head_widths(config: DecoderConfig) -> tuple[int, int, int, int]:
 
 
 def _feed_forward_kept(config: DecoderConfig, layer: int) -> tuple[int, int, int]:
-    """Elements between the projections of a feed-forward, those of them behind its activation, and a token's experts."""
+    """Elements between the projections of a feed-forward, those behind its activation, and a token's experts."""
     moe = config.moe_of(layer)
     if moe is None:
         inner = config.intermediate_size

@@ -34,7 +34,7 @@ def parameter_shapes(config: DecoderConfig) -> Shapes:
 
 def shapes_before_blocks(config: DecoderConfig) -> Shapes:
     """The tables of tokens and of learned positions."""
-    found = {"model.tok_embeddings.embedding_weight": (config.vocab_size, config.hidden_size)}
+    found: Shapes = {"model.tok_embeddings.embedding_weight": (config.vocab_size, config.hidden_size)}
     if config.learned_positions:
         found["model.position_embeddings.embedding_weight"] = (config.learned_positions, config.hidden_size)
     return found

@@ -56,7 +56,15 @@ class AllReduceSum(nn.Cell):
 
 
 class Communicator:
-    """A group of ranks, seen from one of them. All members call the same methods in the same order."""
+    """A group of ranks, seen from one of them. All members call the same methods in the same order.
+
+    Attributes:
+        ranks: the members, ascending.
+        size: how many there are.
+        position: this rank's number among them.
+        name: MindSpore's name of the group; empty for one rank.
+        sum_cell: the sum over the members, in graph code.
+    """
 
     def __init__(self, rank: int, ranks: Sequence[int]):
         """Form the group.
@@ -73,7 +81,13 @@ class Communicator:
         self.ranks = tuple(ranks)
         self.size = len(ranks)
         self.position = list(ranks).index(rank)
-        self.sum_cell = AllReduceSum(_group_name(self.ranks))
+        self.name = _group_name(self.ranks)
+        self.sum_cell = AllReduceSum(self.name)
+
+    @property
+    def is_native(self) -> bool:
+        """Whether the device has every collective for this group; otherwise they are made of sums."""
+        return self.size > 1 and ms.get_context("device_target") != "CPU"
 
     def all_reduce_sum(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Sum of the members' arrays.
@@ -128,6 +142,7 @@ class AllGather(nn.Cell):
         self.after = communicator.size - 1 - communicator.position
         self.sum = communicator.sum_cell
         self.zeros_like = ops.ZerosLike()
+        self.native = ops.AllGather(communicator.name) if communicator.is_native else None
 
     def construct(self, x: Tensor) -> Tensor:
         """Join the pieces in the group's order.
@@ -138,6 +153,9 @@ class AllGather(nn.Cell):
         Returns:
             The same on every rank; `dim` is as many times longer as there are ranks.
         """
+        if self.native is not None:
+            # The device joins along the first dimension.
+            return self.native(x.swapaxes(0, self.dim)).swapaxes(0, self.dim)
         # Each element of the sum has one term that is not zero, so it is exact.
         zeros = self.zeros_like(x)
         return self.sum(mint.cat((zeros,) * self.before + (x,) + (zeros,) * self.after, self.dim))
@@ -191,8 +209,10 @@ class ReduceScatter(nn.Cell):
     def __init__(self, communicator: Communicator, dim: int):
         """Takes the group, and the dimension that is cut, from 0."""
         super().__init__()
+        self.dim = dim
         self.sum = communicator.sum_cell
         self.part = Part(communicator, dim)
+        self.native = ops.ReduceScatter(ops.ReduceOp.SUM, communicator.name) if communicator.is_native else None
 
     def construct(self, x: Tensor) -> Tensor:
         """Add up, and keep one piece.
@@ -203,6 +223,9 @@ class ReduceScatter(nn.Cell):
         Returns:
             The piece at this rank's position in the group.
         """
+        if self.native is not None:
+            # The device cuts along the first dimension.
+            return self.native(x.swapaxes(0, self.dim)).swapaxes(0, self.dim)
         return self.part(self.sum(x))
 
 
@@ -214,6 +237,9 @@ class AllToAll(nn.Cell):
         super().__init__()
         self.gather = AllGather(communicator, joined)
         self.part = Part(communicator, divided)
+        self.native = None
+        if communicator.is_native:
+            self.native = ops.AlltoAll(communicator.size, divided, joined, communicator.name)
 
     def construct(self, x: Tensor) -> Tensor:
         """Redistribute.
@@ -224,6 +250,11 @@ class AllToAll(nn.Cell):
         Returns:
             The same elements: this rank's piece along `divided`, all pieces along `joined`.
         """
+        if self.native is not None:
+            # The device takes four dimensions, no fewer.
+            wide = x.reshape(x.shape + (1,) * (4 - x.ndim))
+            moved = self.native(wide)
+            return moved.reshape(moved.shape[: x.ndim])
         return self.part(self.gather(x))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 from mindspore.communication import get_group_size, get_rank
 
+from mf_parallel.collectives import AllGather, AllToAll, Communicator, ReduceScatter
 from mf_parallel.simulation.graphs import compile_graph
 
 
@@ -27,6 +28,26 @@ class Twice(nn.Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         return ops.exp(ops.sin(x))
+
+
+class Redistribution(nn.Cell):
+    """Every way in which tensors travel between the ranks of a group; [rows, columns] stays as it is."""
+
+    def __init__(self, communicator: Communicator) -> None:
+        super().__init__()
+        self.gather = AllGather(communicator, 1)
+        self.scatter = ReduceScatter(communicator, 1)
+        self.forth = AllToAll(communicator, 0, 1)
+        self.back = AllToAll(communicator, 1, 0)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.back(self.forth(self.scatter(self.gather(x))))
+
+
+def compile_redistribution(rows: int, columns: int) -> dict[str, int]:
+    communicator = Communicator(get_rank(), (1, 3))
+    graph = compile_graph(Redistribution(communicator), Tensor(np.zeros((rows, columns), np.float32)))
+    return dict(graph.operators())
 
 
 def compile_sum(width: int) -> dict[str, Any]:

@@ -147,8 +147,8 @@ class Job:
         decay, rule = demanded(self.config.optimizer).weight_decay, self._rule
         if rule.needs_whole and not self.division.keeps_whole:
             raise UserError(
-                f"optimizer.type: {type_name(self.config.optimizer)} looks at whole parameters, which are divided here. "
-                "Allowed: processes with different rows alone and enable_parallel_optimizer: False, or another optimizer."
+                f"optimizer.type: {type_name(self.config.optimizer)} looks at whole parameters, which are divided. "
+                "Allowed: processes with different rows alone without enable_parallel_optimizer, or another optimizer."
             )
 
         def update_of(trained: list[Parameter]) -> ParameterUpdate:

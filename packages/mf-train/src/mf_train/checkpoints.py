@@ -77,6 +77,7 @@ class RunCheckpoints:
         Returns:
             Its folder, which is there later where the save is in the background.
         Raises:
+            OSError: it can't be written.
             Exception: what the save before this one failed with.
         """
         folder = self._root / mf_ckpt.step_name(step)
@@ -86,8 +87,12 @@ class RunCheckpoints:
                 self._fill(snapshot, state)
             return folder
         self._saver.wait()
-        with mf_ckpt.Writer(folder, step=step) as writer:
-            self._fill(writer, state)
+        try:
+            with mf_ckpt.Writer(folder, step=step) as writer:
+                self._fill(writer, state)
+        except OSError as error:
+            # What a full disk raises doesn't say where.
+            raise OSError(error.errno, f"{folder} is not saved: {error.strerror}") from error
         then(folder)
         return folder
 

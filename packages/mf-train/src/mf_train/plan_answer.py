@@ -1,7 +1,7 @@
 """Answers what a run takes on given devices: an estimate or why there is none, and layouts that fit."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from mf_config import ConfigError, Document, Problem, RunConfig, UserError
@@ -9,6 +9,7 @@ from mf_config.command_line import FAILURE, OK, USER_ERROR
 from mf_parallel.planner.card import DeviceCard
 from mf_parallel.planner.estimate import Estimate, estimate
 from mf_parallel.planner.layout import BackEnd
+from mf_train.compiled_ranks import CompiledRank, compile_ranks, ranks_of
 from mf_train.layout_search import Proposal, proposals
 from mf_train.plan_page import plan_page, proposals_page
 from mf_train.planning import check_plannable, devices_of, layout_of, located, place_of
@@ -20,19 +21,23 @@ class Question:
 
     Attributes:
         document: the run configuration as written.
+        overrides: what differs in it from its file.
         config: the same, decoded.
         card: the device.
         devices: ranks of the job; None for as many as the degrees multiply to.
         back_end: who executes the layout.
         searches: whether other layouts are wanted even where this one fits.
+        compiles: the ranks whose steps shall be compiled, see `mf_train.compiled_ranks.ranks_of`; empty for none.
     """
 
     document: Document
+    overrides: tuple[str, ...]
     config: RunConfig
     card: DeviceCard
     devices: int | None = None
     back_end: BackEnd = BackEnd.EXPLICIT
     searches: bool = False
+    compiles: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,24 +48,29 @@ class Answer:
         estimate: of the layout of the configuration; None where it is impossible.
         problems: why it is impossible.
         proposals: layouts that fit; None where nobody looked for any.
+        compiled: the ranks whose steps were compiled.
     """
 
     estimate: Estimate | None
     problems: tuple[Problem, ...]
     proposals: Sequence[Proposal] | None
+    compiled: tuple[CompiledRank, ...] = ()
 
     @property
     def status(self) -> int:
-        """The exit status: a failure where the layout does not fit, a user's mistake where it is impossible."""
+        """The exit status: a failure where the layout does not fit or compile, 2 where it is impossible."""
         if self.estimate is None:
             return USER_ERROR
-        return OK if self.estimate.fits else FAILURE
+        failed = any(one.failure for one in self.compiled)
+        return FAILURE if failed or not self.estimate.fits else OK
 
     def page(self) -> str:
         """The answer as text; problems are not in it."""
         parts = [] if self.estimate is None else [plan_page(self.estimate)]
         if self.proposals is not None:
             parts.append(proposals_page(self.proposals))
+        if self.compiled:
+            parts.append("\n".join(map(str, self.compiled)))
         return "\n\n".join(parts)
 
     def to_json(self) -> dict[str, Any]:
@@ -71,6 +81,7 @@ class Answer:
             "proposals": [
                 {"changes": dict(one.changes), "estimate": one.estimate.to_json()} for one in self.proposals or ()
             ],
+            "compiled": [asdict(one) for one in self.compiled],
         }
 
 
@@ -78,11 +89,12 @@ def answer(question: Question) -> Answer:
     """What a run takes; where its layout is impossible or does not fit, also layouts that do.
 
     Raises:
-        UserError: the configuration is not one of training.
+        UserError: the configuration is not one of training, or there is no such rank to compile.
     """
     config, devices = question.config, question.devices or devices_of(question.config)
     check_plannable(config)
-    found, problems = None, ()
+    found: Estimate | None = None
+    problems: tuple[Problem, ...] = ()
     try:
         _check_devices(question, devices)
         layout = layout_of(config, devices, question.back_end)
@@ -91,7 +103,11 @@ def answer(question: Question) -> Answer:
         problems = located(error, question.document).problems
     searches = question.searches or found is None or not found.fits
     others = proposals(config, devices, question.card, question.back_end) if searches else None
-    return Answer(found, problems, others)
+    compiled: tuple[CompiledRank, ...] = ()
+    if found is not None and question.compiles:
+        ranks = ranks_of(question.compiles, devices)
+        compiled = tuple(compile_ranks(question.document.file, question.overrides, found.layout, ranks))
+    return Answer(found, problems, others, compiled)
 
 
 def _check_devices(question: Question, devices: int) -> None:

@@ -9,7 +9,7 @@ from mf_train.layout_search import Proposal
 
 _GIB = 2**30
 
-_MEMORY = ("parameters", "gradients", "optimizer", "activations", "working", "peak")
+_MEMORY = ("parameters", "optimizer", "sums", "activations", "working", "gradients", "peak")
 
 
 def plan_page(found: Estimate) -> str:
@@ -31,15 +31,14 @@ def proposals_page(found: Sequence[Proposal]) -> str:
     """Layouts that fit, with the options that ask for them."""
     if not found:
         return "no layout of these devices with as many rows a step was found that fits"
-    rows: list[tuple[str, ...]] = [("layout", "peak GiB", "tokens/s/device", "")]
+    rows = [("layout", "peak GiB", "tokens/s on a device")]
     for one in found:
         rate = f"{one.estimate.tokens_per_second_per_device:,.0f}"
-        mesh = str(one.estimate.layout.weights.mesh)
-        rows.append((mesh, _gibibytes(one.estimate.peak), rate, one.as_options()))
-    lines = [line.rstrip() for line in align([(*row[1:3], row[0], "") for row in rows])]
-    options = ["", *(f"  {one.as_options()}" for one in found)]
-    title = "layouts that fit, the one that changes fewest keys first, then the fastest:"
-    return "\n".join([title, *(part for pair in zip(lines, options, strict=True) for part in pair if part)])
+        rows.append((str(one.estimate.layout.weights.mesh), _gibibytes(one.estimate.peak), rate))
+    lines = ["layouts that fit, the one that changes fewest keys first, then the fastest:"]
+    for line, options in zip(align(rows), ("", *(one.as_options() for one in found)), strict=True):
+        lines += [line, f"  {options}"] if options else [line]
+    return "\n".join(lines)
 
 
 def _summary(found: Estimate) -> Iterator[str]:
@@ -54,7 +53,7 @@ def _summary(found: Estimate) -> Iterator[str]:
 
 
 def _memory(found: Estimate) -> Iterator[str]:
-    yield "GiB on a rank"
+    yield "GiB on a rank; the peak has activations and working memory, or the gradients that take their place"
     rows: list[tuple[str, ...]] = [("stage", "blocks", *_MEMORY)]
     for first, last, memory in _alike(found.memory):
         counts = {len(found.layout.blocks(stage)) for stage in range(first, last + 1)}

@@ -65,6 +65,10 @@ class Processes:
         """Whether any process raises the flag; every process gets the same answer."""
         return flag if self.size == 1 else any(self.axes.everyone.gather(flag))
 
+    def of_main(self, text: str) -> str:
+        """The text that the main process gives; every process must call it, and gets the same answer."""
+        return self.axes.everyone.gather(text)[0]
+
     def wait_for_all(self) -> None:
         """Return when every process has come here."""
         self.axes.everyone.barrier()

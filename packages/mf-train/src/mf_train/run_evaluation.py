@@ -71,8 +71,8 @@ class RunEvaluation:
         """The scores of what the model writes on the prompts of the held-out rows."""
         if not self._is_whole or self._processes.size > self._processes.row_groups:
             raise UserError(
-                "metric: a model writes text where a process has all of it. Allowed: processes that differ in their rows "
-                "alone, or other metrics."
+                "metric: a model writes text where a process has all of it. "
+                "Allowed: processes that differ in their rows alone, or other metrics."
             )
         write, config = text_generator(), self._config.model.model_config
         questions = list(questions_of(self._batches(), self._data.tokenizer))

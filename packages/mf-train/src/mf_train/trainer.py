@@ -24,6 +24,7 @@ from mf_train.progress import ProgressBar
 from mf_train.records import MetricsRecorder
 from mf_train.report_writer import ReportWriter
 from mf_train.signals import StopRequest
+from mf_train.sound_checkpoints import sound_or_before
 from mf_train.start import start_process
 from mf_train.state import Counters, TrainingDivergedError, TrainingResult
 
@@ -198,7 +199,10 @@ class Trainer:
             return
         path = find_checkpoint(config.load_checkpoint, config.resume_training, self.output.root)
         if config.resume_training:
-            self._resume(path, config.ignore_data_skip)
+            is_named = isinstance(config.resume_training, str) or path == Path(config.load_checkpoint or "")
+            # One process reads all files; what it finds holds for the others.
+            chosen = str(sound_or_before(path, not is_named)) if self.is_main else ""
+            self._resume(Path(self._processes.of_main(chosen)), config.ignore_data_skip)
         else:
             self._job.load_weights(path)
             _log.info("weights from %s", path)

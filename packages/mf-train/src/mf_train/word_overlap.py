@@ -1,4 +1,4 @@
-"""What two texts have in common: ROUGE, BLEU and the longest pieces that both have. Sequences are words or characters."""
+"""What two texts, as words or as characters, have in common: ROUGE, BLEU and the longest pieces that both have."""
 
 import math
 from collections import Counter

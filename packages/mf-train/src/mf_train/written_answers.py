@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mf_config.problems import UserError
 from mf_data.tokenizers.base import Tokenizer
@@ -37,23 +38,25 @@ def questions_of(batches: Iterable[Examples], tokenizer: Tokenizer) -> Iterator[
         UserError: rows have no prompt, or several documents.
     """
     for examples in batches:
-        if examples.document_starts_BT is not None:
-            raise UserError("eval_dataset: its rows have several documents. Allowed, for this metric: packing: none.")
-        for input_ids_T, labels_T, weights_T in zip(
-            examples.input_ids_BT, examples.labels_BT, examples.weights_BT, strict=True
-        ):
+        for row, weights_T in enumerate(examples.weights_BT):
             places = np.flatnonzero(weights_T > 0)
-            if not len(places):
-                continue
-            first = int(places[0])
-            if first == 0:
-                raise UserError(
-                    "eval_dataset_task: a row begins with its targets, so there is no prompt to answer. "
-                    "Allowed, for this metric: a data set of questions and answers."
-                )
-            count = int((places == first + np.arange(len(places))).sum())
-            wanted = tokenizer.decode(labels_T[first : first + count].tolist())
-            yield Question(input_ids_T[: first + 1].tolist(), wanted)
+            if len(places):
+                _check_row(examples, row, places)
+                first = int(places[0])
+                count = int((places == first + np.arange(len(places))).sum())
+                wanted = tokenizer.decode(examples.labels_BT[row, first : first + count].tolist())
+                yield Question(examples.input_ids_BT[row, : first + 1].tolist(), wanted)
+
+
+def _check_row(examples: Examples, row: int, places: NDArray[np.int64]) -> None:
+    """Refuse a row in which no question can be seen; `places` are those of its targets."""
+    if places[0] == 0:
+        raise UserError(
+            "eval_dataset_task: a row begins with its targets, so there is no prompt to answer. "
+            "Allowed, for this metric: a data set of questions and answers."
+        )
+    if examples.document_starts_BT is not None and examples.document_starts_BT[row, places].any():
+        raise UserError("eval_dataset: a row has several documents. Allowed, for this metric: packing: none.")
 
 
 def mean_scores(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from mf_config.command_line import run_command_line
 from mf_infer.cli.generate import GENERATE
+from mf_infer.cli.serve import SERVE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -14,4 +15,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status.
     """
-    return run_command_line("mf-infer", "Generate text with large language models.", [GENERATE], arguments)
+    return run_command_line("mf-infer", "Generate text with large language models.", [GENERATE, SERVE], arguments)

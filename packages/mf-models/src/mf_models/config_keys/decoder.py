@@ -1,14 +1,14 @@
 """All keys of a decoder of the Llama kind: what LlamaConfig and the families derived from it have in common."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mf_config.schema import key
 from mf_models.config_keys.execution import DecoderExecutionKeys
 from mf_models.config_keys.generation import GenerationKeys
 from mf_models.config_keys.loading import AdaptationKeys
-from mf_models.config_keys.numerics import FLOAT_TYPES, NormTypeKeys, PrecisionKeys
+from mf_models.config_keys.numerics import FLOAT_TYPES, NormTypeKeys, NumberTypes
 from mf_models.config_keys.rotary import NOT_READ, RotaryKeys, RotaryScaling
 from mf_models.config_keys.tokens import TokenKeys
 
@@ -49,7 +49,6 @@ class DecoderKeys(
     DecoderExecutionKeys,
     GenerationKeys,
     NormTypeKeys,
-    PrecisionKeys,
     TokenKeys,
     RotaryKeys,
     DecoderSizeKeys,
@@ -59,7 +58,7 @@ class DecoderKeys(
     __slots__ = ()
 
     embedding_init_type: str | None = key(
-        "Type of the embedding's weight.", None, allowed=FLOAT_TYPES, inert="it has the type param_init_type"
+        "Type of the embedding's weight; param_init_type where not given.", None, allowed=FLOAT_TYPES
     )
     qkv_has_bias: bool = key("Bias in the query, key and value projections.", False)
     pre_seq_len: int | None = key(
@@ -108,6 +107,11 @@ class DecoderKeys(
     def max_positions(self) -> int:
         """Most tokens of a sequence, prompt and answer together."""
         return self.max_position_embedding or self.seq_length
+
+    def number_types(self) -> NumberTypes:
+        """See `NormTypeKeys.number_types`."""
+        types = NormTypeKeys.number_types(self)
+        return replace(types, embedding=self.embedding_init_type or types.weights, rotary=self.rotary_dtype)
 
     def problems(self) -> Iterator[tuple[str, str, str]]:
         """What does not fit together: key name, what is wrong, what is allowed."""

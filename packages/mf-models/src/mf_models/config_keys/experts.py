@@ -7,6 +7,7 @@ from typing import Any, Self
 from mf_config.schema import key
 from mf_config.sections.moe import MoeSection
 from mf_models.config_keys.decoder import DecoderKeys
+from mf_models.config_keys.numerics import NumberTypes
 
 _WHERE = "moe_config"
 
@@ -31,6 +32,10 @@ class ExpertKeys(DecoderKeys):
     def with_experts(self, section: MoeSection) -> Self:
         """The same model with the experts that a section describes."""
         return replace(self, moe_config=section)
+
+    def number_types(self) -> NumberTypes:
+        """See `NormTypeKeys.number_types`."""
+        return replace(DecoderKeys.number_types(self), router=self.moe_config.router_dense_type)
 
     def problems(self) -> Iterator[tuple[str, str, str]]:
         """What does not fit together: key name, what is wrong, what is allowed."""

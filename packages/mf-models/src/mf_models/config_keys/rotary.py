@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from mf_config.schema import key
-from mf_models.config_keys.numerics import FLOAT32_ALWAYS, FLOAT_TYPES
+from mf_models.config_keys.numerics import FLOAT_TYPES
 
 NOT_READ = "models of the Llama kind never read it"
 
@@ -98,7 +98,7 @@ class RotaryKeys:
     rope_scaling: dict[str, Any] | None = key(
         "Hugging Face's section of rotary scaling.", None, pending="write extend_method and scaling_factor instead"
     )
-    rotary_dtype: str = key("Type of the rotary angles.", "float32", allowed=FLOAT_TYPES, inert=FLOAT32_ALWAYS)
+    rotary_dtype: str = key("Type of the rotary angles and of the rotation.", "float32", allowed=FLOAT_TYPES)
     rotary_pct: float = key("Share of a head that is rotated.", 1.0, minimum=0, maximum=1, inert=NOT_READ)
     rotary_emb_base: float | None = key("Qwen's name of theta.", None, inert=f"{NOT_READ}; write theta")
 

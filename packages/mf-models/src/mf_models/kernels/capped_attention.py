@@ -26,9 +26,9 @@ class _AttendCapped(nn.Cell):
         batch, kv_heads, rows, _ = q_BKXH.shape
         tokens, keys = mask_BTS.shape[1:]
         share_BKXS = _tanh(_scores(q_BKXH, k_BKSH))
-        scores_BKGTS = (share_BKXS * cap).reshape((batch, kv_heads, -1, tokens, keys))
+        scores_BKGTS = (share_BKXS * cap).reshape((batch, kv_heads, -1, tokens, keys)).astype(mask_BTS.dtype)
         scores_BKGTS = scores_BKGTS + mask_BTS.reshape((-1, 1, 1, tokens, keys))
-        p_BKXS = _softmax(scores_BKGTS).reshape((batch, kv_heads, rows, keys))
+        p_BKXS = _softmax(scores_BKGTS).astype(v_BKSH.dtype).reshape((batch, kv_heads, rows, keys))
         return _weigh(p_BKXS, v_BKSH), p_BKXS, share_BKXS
 
     def bprop(
@@ -63,11 +63,11 @@ def capped_attention(
     """As `attention`, but each score s becomes cap * tanh(s / cap) before the mask.
 
     Args:
-        q_BNTH: [B, N, T, H] queries, float32. Query head n reads key/value head n // (N / K).
+        q_BNTH: [B, N, T, H] queries, of any float type. Query head n reads key/value head n // (N / K).
         k_BKSH: [B, K, S, H] keys.
         v_BKSH: [B, K, S, H] values.
         mask_BTS: [B or 1, T, S], added to the scores: 0 where visible, a large negative number elsewhere. Each query
-            sees at least one key.
+            sees at least one key. Its type is that of the softmax.
         scale: factor of the scores, usually 1 / sqrt(H).
         cap: above 0.
 

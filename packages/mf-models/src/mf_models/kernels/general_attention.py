@@ -17,11 +17,11 @@ def general_attention(
     """As `attention`, with a mask of each head and factors of the weights; its gradients are automatic.
 
     Args:
-        q_BNTH: [B, N, T, H] queries, float32. Query head n reads key/value head n // (N / K).
+        q_BNTH: [B, N, T, H] queries, of any float type. Query head n reads key/value head n // (N / K).
         k_BKSH: [B, K, S, H] keys.
         v_BKSV: [B, K, S, V] values.
         mask_BNTS: [B or 1, N or 1, T, S], added to the scores: a large negative number where a key is hidden. Each
-            query sees at least one key.
+            query sees at least one key. Its type is that of the softmax.
         scale: factor of the scores, usually 1 / sqrt(H).
         factors_BNTS: [B, N, T, S], multiplied into the weights after the softmax; None for 1.
 
@@ -32,9 +32,9 @@ def general_attention(
     batch, heads, tokens, head_dim = q_BNTH.shape
     kv_heads, keys = k_BKSH.shape[1:3]
     q_BKXH = (q_BNTH * scale).reshape((batch, kv_heads, -1, head_dim))
-    scores_BNTS = _scores(q_BKXH, k_BKSH).reshape((batch, heads, tokens, keys)) + mask_BNTS
+    scores_BNTS = _scores(q_BKXH, k_BKSH).reshape((batch, heads, tokens, keys)).astype(mask_BNTS.dtype) + mask_BNTS
     weights_BNTS = _softmax(scores_BNTS)
     if factors_BNTS is not None:
         weights_BNTS = weights_BNTS * factors_BNTS
-    out_BKXV = _weigh(weights_BNTS.reshape((batch, kv_heads, -1, keys)), v_BKSV)
+    out_BKXV = _weigh(weights_BNTS.reshape((batch, kv_heads, -1, keys)).astype(v_BKSV.dtype), v_BKSV)
     return out_BKXV.reshape((batch, heads, tokens, -1))

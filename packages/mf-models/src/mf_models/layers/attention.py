@@ -4,7 +4,7 @@ Legend: B batch, T tokens, S keys, D model dim, N query heads, K key/value heads
 F = heads * H.
 """
 
-from mindspore import Tensor, nn, ops
+from mindspore import Tensor, ops
 
 from mf_models.cache import CacheIndex, KvCache
 from mf_models.kernels.attention import Mask
@@ -15,12 +15,13 @@ from mf_models.layers.linear import Linear
 from mf_models.layers.log_scale import LogScale
 from mf_models.layers.norm import RmsNorm
 from mf_models.layers.prefix import KeyValuePrefix
+from mf_models.layers.typed import Typed
 
 _SWAPPED = (0, 2, 1, 3)
 """Tokens and heads change places."""
 
 
-class SelfAttention(nn.Cell):
+class SelfAttention(Typed):
     """Grouped-query attention; positions are rotary where the block is given angles.
 
     `layer` is the number of its block, which selects its rows of a cache.
@@ -28,6 +29,8 @@ class SelfAttention(nn.Cell):
     Attributes:
         prefix: learnt keys and values that all queries see; None until parameter-efficient training puts one here.
     """
+
+    computed_as = "softmax"
 
     def __init__(self, config: DecoderConfig, layer: int):
         super().__init__()
@@ -118,12 +121,13 @@ class SelfAttention(nn.Cell):
         """What the queries see, [B, N, T, H]; the mask is that of `construct`."""
         added, span = mask
         if self.cap is not None:
-            return self.capped_attention(q_BNTH, k_BKSH, v_BKSH, added, self.scale, self.cap)
+            return self.capped_attention(q_BNTH, k_BKSH, v_BKSH, self.converted(added), self.scale, self.cap)
         if not self.alibi and not self.dropout.is_active():
             return self.attention(q_BNTH, k_BKSH, v_BKSH, added, self.scale, span)
         mask_BNTS = added if self.alibi else added.reshape((added.shape[0], 1, added.shape[1], added.shape[2]))
         factors_BNTS = None
         if self.dropout.is_active():
+            mask_BNTS = self.converted(mask_BNTS)
             factors_BNTS = self.dropout.factors((*q_BNTH.shape[:3], added.shape[-1]))
         return self.general_attention(q_BNTH, k_BKSH, v_BKSH, mask_BNTS, self.scale, factors_BNTS)
 

@@ -1,6 +1,7 @@
 """A decoder with the head that scores the next token. Legend: B batch, T tokens, D model dim, V vocabulary."""
 
-from mindspore import Tensor, nn, ops
+import mindspore as ms
+from mindspore import Tensor, ops
 
 from mf_models.cache import KvCache
 from mf_models.kernels.select import select_kernels
@@ -10,9 +11,10 @@ from mf_models.layers.dropout import connect_dropout
 from mf_models.layers.linear import Linear
 from mf_models.layers.moe import Losses
 from mf_models.layers.norm_head import NormHead
+from mf_models.layers.typed import Typed
 
 
-class CausalLanguageModel(nn.Cell):
+class CausalLanguageModel(Typed):
     """A decoder and the head that scores the next token; families subclass it with their own sizes.
 
     Attributes:
@@ -91,11 +93,14 @@ class CausalLanguageModel(nn.Cell):
         return hidden_BTD, losses
 
     def head(self, x_BTD: Tensor) -> Tensor:
-        """Logits of hidden states: [..., D] to [..., V]; give it only the positions that are needed."""
+        """Logits of hidden states: [..., D] to [..., V] float32; give it only the positions that are needed."""
         if self.lm_head is None:
-            logits = self.linear(x_BTD, self.model.tok_embeddings.embedding_weight)
+            table_VD = self.converted(self.model.tok_embeddings.embedding_weight)
+            logits = self.linear(self.converted(x_BTD), table_VD)
         else:
             logits = self.lm_head(x_BTD)
+        if self.compute_type is not None:
+            logits = logits.astype(ms.float32)
         return logits if self.logit_cap is None else self.logit_cap * self.tanh(logits / self.logit_cap)
 
     def new_cache(self, blocks: int, block_size: int) -> KvCache:
@@ -105,4 +110,8 @@ class CausalLanguageModel(nn.Cell):
             blocks: blocks that all sequences share, at least 2; one of them belongs to nobody.
             block_size: tokens of a block, at least 1.
         """
-        return KvCache(self.model.depth, blocks, block_size, *self.model.layers[0].attention.cache_sizes)
+        cache = KvCache(self.model.depth, blocks, block_size, *self.model.layers[0].attention.cache_sizes)
+        if self.compute_type is not None:
+            for parameter in cache.get_parameters():
+                parameter.set_dtype(self.compute_type)
+        return cache

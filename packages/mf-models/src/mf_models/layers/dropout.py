@@ -66,7 +66,7 @@ class Dropout(nn.Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         """[B, ...] to [B, ...]."""
-        return x * self.factors(x.shape) if self.is_active() else x
+        return x * self.factors(x.shape).astype(x.dtype) if self.is_active() else x
 
     def is_active(self) -> bool:
         """Whether anything is dropped: only in training, and only by a model that has a key."""

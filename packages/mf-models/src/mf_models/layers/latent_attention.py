@@ -119,7 +119,8 @@ class LatentAttention(nn.Cell):
 
     def absorbed(self, q_BNTP: Tensor, q_BNTR: Tensor, latent_B1SL: Tensor, k_B1SR: Tensor, mask_BTS: Tensor) -> Tensor:
         """Attention over the latents themselves: [B, N, T, V], the same as `expanded`."""
-        weight_NFL = self.lkv2kv.weight.reshape((-1, self.plain_dim + self.value_dim, self.rank))
+        weight_FL = self.lkv2kv.converted(self.lkv2kv.weight)
+        weight_NFL = weight_FL.reshape((-1, self.plain_dim + self.value_dim, self.rank))
         q_BNTL = ops.matmul(q_BNTP, weight_NFL[:, : self.plain_dim])
         queries_BNTF = self.concat((q_BNTL, q_BNTR))
         keys_B1SF = self.concat((latent_B1SL, k_B1SR))

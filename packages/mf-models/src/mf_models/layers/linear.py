@@ -5,12 +5,13 @@ from mindspore import Parameter, Tensor, nn
 from mindspore.common.initializer import initializer
 
 from mf_models.kernels.select import select_kernels
+from mf_models.layers.typed import Typed
 
 ADAPTER = "adapter"
 """Part of the name of every parameter that a `Linear` gets from outside, such as `layers.0.attention.wq.adapter.a`."""
 
 
-class Linear(nn.Cell):
+class Linear(Typed):
     """x W^T, plus a bias where asked for; all starts as zeros (see `mf_models.initializers`).
 
     The weight is stored [out, in].
@@ -29,7 +30,8 @@ class Linear(nn.Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         """[..., D] to [..., F]."""
-        y = self.linear(x, self.weight)
+        x = self.converted(x)
+        y = self.linear(x, self.converted(self.weight))
         if self.bias is not None:
-            y = y + self.bias
+            y = y + self.converted(self.bias)
         return y if self.adapter is None else y + self.adapter(x)

@@ -33,4 +33,4 @@ class LogScale(nn.Cell):
         """
         seen_BT = (mask_BTS > -1.0).astype(ms.float32).sum(-1)
         scale_BT = self.log(ops.maximum(seen_BT, self.tokens)) * self.factor
-        return q_BNTH * scale_BT.reshape((-1, 1, scale_BT.shape[1], 1))
+        return q_BNTH * scale_BT.reshape((-1, 1, scale_BT.shape[1], 1)).astype(q_BNTH.dtype)

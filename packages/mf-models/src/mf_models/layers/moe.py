@@ -17,12 +17,13 @@ from mf_models.layers.mlp import swiglu_mlp
 from mf_models.layers.moe_config import MoeConfig
 from mf_models.layers.router import Router
 from mf_models.layers.slots import Slots, slots_of_blocks, slots_of_experts
+from mf_models.layers.typed import Typed
 
 Losses = tuple[Tensor, ...]
 """What a feed-forward adds to the loss of the tokens: nothing, or one tensor [L] as from `balance.router_losses`."""
 
 
-class ExpertLinear(nn.Cell):
+class ExpertLinear(Typed):
     """Projections of all experts, stored [E, out, in]; they start as zeros (see `mf_models.initializers`)."""
 
     def __init__(self, experts: int, in_features: int, out_features: int):
@@ -32,7 +33,7 @@ class ExpertLinear(nn.Cell):
 
     def construct(self, x_XRD: Tensor, expert_X: Tensor | None = None) -> Tensor:
         """[X, R, in] to [X, R, out]; arguments as of `kernels.expert_linear`."""
-        return self.linear(x_XRD, self.weight, expert_X)
+        return self.linear(self.converted(x_XRD), self.converted(self.weight), expert_X)
 
 
 class ExpertMlps(nn.Cell):
@@ -81,10 +82,12 @@ class RoutedExperts(nn.Cell):
         x_ND = x_BTD.reshape((-1, x_BTD.shape[-1]))
         choice_NK, scores_NE, logits_NE = self.router(x_ND)
         (slot_NK, kept_NK, choice_S, filled_S), expert_X, blocks = self.slots(choice_NK)
-        rows_SD = self.spread_rows(x_ND, choice_S, slot_NK, kept_NK)
+        rows_SD = self.spread_rows(x_ND, choice_S, slot_NK, kept_NK.astype(x_ND.dtype))
         y_XRD = self.ffn(rows_SD.reshape((blocks, -1, rows_SD.shape[-1])), expert_X)
         weight_NK = self.router.weights(scores_NE, choice_NK, kept_NK)
-        y_ND = self.collect_rows(y_XRD.reshape(rows_SD.shape), weight_NK, choice_S, filled_S, slot_NK)
+        y_SD = y_XRD.reshape(rows_SD.shape)
+        weight_NK, filled_S = weight_NK.astype(y_SD.dtype), filled_S.astype(y_SD.dtype)
+        y_ND = self.collect_rows(y_SD, weight_NK, choice_S, filled_S, slot_NK)
         losses: Losses = ()
         if self.training and self.moe.loss_names:
             losses = (router_losses(choice_NK, scores_NE, logits_NE, self.moe, x_BTD.shape[0]),)

@@ -7,9 +7,26 @@ from mindspore import Parameter, Tensor, nn
 from mindspore.common.initializer import initializer
 
 from mf_models.kernels.select import select_kernels
+from mf_models.layers.typed import Typed
 
 
-class RmsNorm(nn.Cell):
+class _Norm(Typed):
+    """What norms share: they compute in a type of their own, and give back that of what comes in."""
+
+    computed_as, stored_as = "norms", "norms"
+
+    def construct(self, x: Tensor) -> Tensor:
+        """[..., D] to [..., D], in the type of `x`."""
+        if self.compute_type is None:
+            return self.normed(x)
+        return self.normed(x.astype(self.compute_type)).astype(x.dtype)
+
+    def normed(self, x: Tensor) -> Tensor:
+        """[..., D] to [..., D], in the type of the weights."""
+        raise NotImplementedError
+
+
+class RmsNorm(_Norm):
     """Root-mean-square norm with a learnt scale, which starts as ones."""
 
     def __init__(self, dim: int, epsilon: float):
@@ -18,12 +35,12 @@ class RmsNorm(nn.Cell):
         self.epsilon = epsilon
         self.rms_norm = select_kernels().rms_norm
 
-    def construct(self, x: Tensor) -> Tensor:
-        """[..., D] to [..., D], float32."""
+    def normed(self, x: Tensor) -> Tensor:
+        """See `_Norm.normed`."""
         return self.rms_norm(x, self.weight, self.epsilon)
 
 
-class ShiftedRmsNorm(nn.Cell):
+class ShiftedRmsNorm(_Norm):
     """Root-mean-square norm whose scale is 1 plus a learnt number, which starts as zero.
 
     Source: Gemma Team 2024, Gemma, and the code published with it.
@@ -35,12 +52,12 @@ class ShiftedRmsNorm(nn.Cell):
         self.epsilon = epsilon
         self.rms_norm = select_kernels().rms_norm
 
-    def construct(self, x: Tensor) -> Tensor:
-        """[..., D] to [..., D], float32."""
+    def normed(self, x: Tensor) -> Tensor:
+        """See `_Norm.normed`."""
         return self.rms_norm(x, 1.0 + self.shift, self.epsilon)
 
 
-class LayerNorm(nn.Cell):
+class LayerNorm(_Norm):
     """Norm to mean 0 and variance 1, with a learnt scale and bias, which start as ones and zeros."""
 
     def __init__(self, dim: int, epsilon: float):
@@ -50,8 +67,8 @@ class LayerNorm(nn.Cell):
         self.epsilon = epsilon
         self.layer_norm = select_kernels().layer_norm
 
-    def construct(self, x: Tensor) -> Tensor:
-        """[..., D] to [..., D], float32."""
+    def normed(self, x: Tensor) -> Tensor:
+        """See `_Norm.normed`."""
         return self.layer_norm(x, self.weight, self.bias, self.epsilon)
 
 

@@ -41,8 +41,8 @@ class KeyValuePrefix(nn.Cell):
         """
         batch = k_BKSH.shape[0]
         shape = (batch, *self.keys.shape)
-        keys_BKPH = self.key_dropout(ops.broadcast_to(self.keys, shape))
-        values_BKPH = self.value_dropout(ops.broadcast_to(self.values, shape))
+        keys_BKPH = self.key_dropout(ops.broadcast_to(self.keys, shape)).astype(k_BKSH.dtype)
+        values_BKPH = self.value_dropout(ops.broadcast_to(self.values, shape)).astype(v_BKSH.dtype)
         open_mask = ops.zeros((*mask.shape[:-1], self.keys.shape[1]), ms.float32)
         return (
             self.concat((keys_BKPH, k_BKSH)),
@@ -65,4 +65,5 @@ class PromptEmbedding(nn.Cell):
     def construct(self, x_BTD: Tensor) -> Tensor:
         """[B, T, D] to [B, P + T, D]."""
         rows, width = self.embedding_weight.shape
-        return self.concat((ops.broadcast_to(self.embedding_weight, (x_BTD.shape[0], rows, width)), x_BTD))
+        rows_BPD = ops.broadcast_to(self.embedding_weight, (x_BTD.shape[0], rows, width)).astype(x_BTD.dtype)
+        return self.concat((rows_BPD, x_BTD))

@@ -7,21 +7,38 @@ from mindspore import Tensor, nn, ops
 
 from mf_models.config_keys.rotary import RotaryScaling
 from mf_models.layers.frequencies import Rotary, longrope_frequencies
+from mf_models.layers.typed import Typed
 
 _DOUBLINGS = 20
 """A million times the length of the training."""
 
 
-class RotaryAngles(nn.Cell):
+class _Angles(Typed):
+    """Cosines and sines; subclasses compute the angles themselves in float32."""
+
+    computed_as = "rotary"
+
+    def __init__(self, amplitude: float):
+        super().__init__()
+        self.amplitude = amplitude
+        self.cos = ops.Cos()
+        self.sin = ops.Sin()
+
+    def turns(self, angles_B1TC: Tensor) -> tuple[Tensor, Tensor]:
+        """Cosines and sines of angles [B, 1, T, C] float32, times the amplitude, in the type of the rotation."""
+        cos_B1TC, sin_B1TC = self.cos(angles_B1TC), self.sin(angles_B1TC)
+        if self.amplitude != 1.0:
+            cos_B1TC, sin_B1TC = cos_B1TC * self.amplitude, sin_B1TC * self.amplitude
+        return self.converted(cos_B1TC), self.converted(sin_B1TC)
+
+
+class RotaryAngles(_Angles):
     """Computed from the positions at each call: no table bounds the length."""
 
     def __init__(self, rotary: Rotary):
         """Takes the frequencies and the amplitude; for those that depend on the length see below."""
-        super().__init__()
+        super().__init__(rotary.amplitude)
         self.inverse_frequencies_C = Tensor(rotary.inverse_frequencies)
-        self.amplitude = rotary.amplitude
-        self.cos = ops.Cos()
-        self.sin = ops.Sin()
 
     def construct(self, positions_BT: Tensor, lengths_B: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Cosines and sines for `kernels.rotate`.
@@ -31,27 +48,21 @@ class RotaryAngles(nn.Cell):
             lengths_B: not needed here.
 
         Returns:
-            Two tensors [B, 1, T, C], float32.
+            Two tensors [B, 1, T, C], in the type of the rotation.
         """
         batch, tokens = positions_BT.shape
-        angles_B1TC = positions_BT.reshape((batch, 1, tokens, 1)).astype("float32") * self.inverse_frequencies_C
-        if self.amplitude == 1.0:
-            return self.cos(angles_B1TC), self.sin(angles_B1TC)
-        return self.cos(angles_B1TC) * self.amplitude, self.sin(angles_B1TC) * self.amplitude
+        return self.turns(positions_BT.reshape((batch, 1, tokens, 1)).astype("float32") * self.inverse_frequencies_C)
 
 
-class LengthDependentAngles(nn.Cell):
+class LengthDependentAngles(_Angles):
     """Frequencies that depend on the length of the text; subclasses say how."""
 
     def __init__(self, rotary: Rotary):
         """Takes the base, the amplitude and the length from which the frequencies change."""
-        super().__init__()
+        super().__init__(rotary.amplitude)
         self.theta, self.original = rotary.theta, rotary.original_positions
-        self.amplitude = rotary.amplitude
         self.power = rotary.dim / (rotary.dim - 2)
         self.exponents_C = Tensor(np.arange(0, rotary.dim, 2, dtype=np.float32) / np.float32(rotary.dim))
-        self.cos = ops.Cos()
-        self.sin = ops.Sin()
 
     def construct(self, positions_BT: Tensor, lengths_B: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Cosines and sines for `kernels.rotate`.
@@ -61,13 +72,12 @@ class LengthDependentAngles(nn.Cell):
             lengths_B: [B] int32, tokens of each text so far; where None, all positions count.
 
         Returns:
-            Two tensors [B, 1, T, C], float32.
+            Two tensors [B, 1, T, C], in the type of the rotation.
         """
         batch, tokens = positions_BT.shape
         length_B = positions_BT.max(axis=1) + 1 if lengths_B is None else lengths_B
         inverse_B11C = self.inverse_frequencies(length_B.reshape((-1, 1, 1, 1)).astype("float32"))
-        angles_B1TC = positions_BT.reshape((batch, 1, tokens, 1)).astype("float32") * inverse_B11C
-        return self.cos(angles_B1TC) * self.amplitude, self.sin(angles_B1TC) * self.amplitude
+        return self.turns(positions_BT.reshape((batch, 1, tokens, 1)).astype("float32") * inverse_B11C)
 
     def inverse_frequencies(self, length_B111: Tensor) -> Tensor:
         """Radians a position, [B, 1, 1, C] float32, of texts of these lengths, [B, 1, 1, 1] float32."""

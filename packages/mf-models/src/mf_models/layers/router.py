@@ -17,6 +17,12 @@ _LEAST_SUM = 1e-9
 """Added to a sum of weights before the weights are divided by it: those of a token that no expert kept are all 0."""
 
 
+class RouterLinear(Linear):
+    """The projection to one number for each expert, which computes in a type of its own."""
+
+    computed_as = "router"
+
+
 class Router(nn.Cell):
     """Scores of all experts, and the choice of the best for each token.
 
@@ -27,7 +33,7 @@ class Router(nn.Cell):
     def __init__(self, hidden_size: int, moe: MoeConfig):
         """Takes the width of the residual stream and the way of choosing."""
         super().__init__()
-        self.dense = Linear(hidden_size, moe.num_experts)
+        self.dense = RouterLinear(hidden_size, moe.num_experts)
         self.bias = Parameter(initializer("zeros", (moe.num_experts,), ms.float32)) if moe.corrected else None
         self.softmax = ops.Softmax(-1) if moe.scores == "softmax" else None
         self.sigmoid = ops.Sigmoid()

@@ -168,17 +168,17 @@ class Layout:
             found.update(dict.fromkeys(network.names_in(kind), count))
         return found
 
-    def size(self, name: str) -> "PieceSize":
+    def size(self, name: str) -> PieceSize:
         """Elements of a parameter on one rank."""
         return self._sizes[name]
 
-    def total(self, held: Mapping[str, int]) -> "PieceSize":
+    def total(self, held: Mapping[str, int]) -> PieceSize:
         """Elements on one rank of parameters, each as often as it is held."""
         rows = [[count * elements for elements in self._sizes[name]] for name, count in held.items()]
         return PieceSize(*map(sum, zip(*rows, strict=True)))
 
     @cached_property
-    def _sizes(self) -> dict[str, "PieceSize"]:
+    def _sizes(self) -> dict[str, PieceSize]:
         found = {}
         for name, parameter in self.optimizer.parameters.items():
             own = parameter.layout.local_shape(self.optimizer.mesh, 0)
@@ -216,11 +216,9 @@ class Layout:
 
     def vocabulary(self) -> int:
         """Rows of the head on one rank."""
-        table = next(name for name in reversed(list(self.weights.parameters)) if self._is_table(name))
-        return self.piece(table)[0]
-
-    def _is_table(self, name: str) -> bool:
-        return self.weights.parameters[name].role is Role.VOCABULARY
+        parameters = self.weights.parameters
+        tables = [name for name, parameter in parameters.items() if parameter.role is Role.VOCABULARY]
+        return self.piece(self.weights.tied or tables[-1])[0]
 
     def kept_elements(self, block: BlockWork, *, scores: bool) -> float:
         """What the backward pass of a whole block needs of the forward pass, elements for each token on one rank.

@@ -13,6 +13,9 @@ BYTES = {"float16": 2, "bfloat16": 2, "float32": 4}
 _LOGIT_TENSORS = 3
 """Float32 tensors of the size of the logits that are alive at once: logits, probabilities, gradient."""
 
+_GRADIENTS_AT_ONCE = 0.5
+"""How many of the gradients of what a block keeps are alive at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class StageMemory:
@@ -20,22 +23,25 @@ class StageMemory:
 
     Attributes:
         parameters: weights.
-        gradients: of the weights, or their sums over micro batches.
         optimizer: the optimizer's tensors, with its copies of the weights where these are divided.
+        sums: gradients of several micro batches, added up; 0 where there is one.
         activations: what is kept from forward to backward passes, of all micro batches under way.
-        working: what one pass takes besides, at most.
+        working: what one step of a backward pass takes besides, at most.
+        gradients: what a backward pass makes; they take the place of the activations that it has done with.
     """
 
     parameters: int
-    gradients: int
     optimizer: int
+    sums: int
     activations: int
     working: int
+    gradients: int
 
     @property
     def peak(self) -> int:
-        """All of it."""
-        return self.parameters + self.gradients + self.optimizer + self.activations + self.working
+        """The most at any time: when a backward pass begins, or when it has ended."""
+        passing = max(self.activations + self.working, self.gradients)
+        return self.parameters + self.optimizer + self.sums + passing
 
 
 def stage_memory(layout: Layout, stage: int, card: DeviceCard, kind: str) -> StageMemory:
@@ -47,22 +53,18 @@ def stage_memory(layout: Layout, stage: int, card: DeviceCard, kind: str) -> Sta
         card: the device.
         kind: type of numbers of the computation.
     """
-    size = layout.total(layout.held(stage))
-    by_mindspore = layout.back_end is BackEnd.MINDSPORE
+    size, by_mindspore = layout.total(layout.held(stage)), layout.back_end is BackEnd.MINDSPORE
     per_micro_batch = _activations(layout, stage, card, kind)
-    divides_gradients = layout.divides_gradients or by_mindspore
-    if by_mindspore:
-        # Divided weights are gathered in the type of the computation, and stay for the backward pass.
-        beside = BYTES[kind] * size.whole if size.copied else 0
-    else:
-        # Beside the sums stand the gradients of the present micro batch.
-        beside = FLOAT32 * size.whole // layout.chunks if layout.micro_batches > 1 else 0
+    summed = size.own if layout.divides_gradients or by_mindspore else size.whole
+    # Divided weights are gathered in the type of the computation, and stay for the backward pass.
+    gathered = BYTES[kind] * size.whole if by_mindspore and size.copied else 0
     return StageMemory(
         parameters=FLOAT32 * (size.own if by_mindspore else size.whole),
-        gradients=FLOAT32 * (size.own if divides_gradients else size.whole),
         optimizer=FLOAT32 * (size.kept + (0 if by_mindspore else size.copied)),
+        sums=FLOAT32 * summed if layout.micro_batches > 1 else 0,
         activations=_kept(layout, stage, per_micro_batch, kind),
-        working=_working(layout, stage, card, kind) + beside,
+        working=_working(layout, stage, card, kind) + gathered,
+        gradients=FLOAT32 * (size.own if by_mindspore else size.whole) // layout.chunks,
     )
 
 
@@ -107,9 +109,11 @@ def _kept(layout: Layout, stage: int, per_micro_batch: float, kind: str) -> int:
 
 
 def _working(layout: Layout, stage: int, card: DeviceCard, kind: str) -> int:
-    """Bytes of the largest pass over something that is not kept: a block that is computed again, or the head."""
-    again = [layout.network.blocks[number] for number in layout.blocks(stage) if number in layout.recomputed.whole]
+    """Bytes of the largest step of a backward pass: the head, or a block, with all of it where it is computed again."""
     size = layout.tokens * BYTES[kind]
-    block = max((size * layout.kept_elements(one, scores=False) for one in again), default=0.0)
     head = _LOGIT_TENSORS * layout.tokens * layout.vocabulary() * FLOAT32 if layout.is_last(stage) else 0
-    return round(max(block, head))
+    blocks = []
+    for number in layout.blocks(stage):
+        kept = size * layout.kept_elements(layout.network.blocks[number], scores=not card.fused_attention)
+        blocks.append(kept * ((number in layout.recomputed.whole) + _GRADIENTS_AT_ONCE))
+    return round(max(head, *blocks))

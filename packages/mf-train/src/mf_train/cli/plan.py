@@ -30,6 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="who divides the work: mf itself (explicit), or MindSpore's own parallelism, as MindFormers uses it",
     )
     parser.add_argument("--search", action="store_true", help="look for faster layouts of the same rows too")
+    parser.add_argument(
+        "--compile",
+        default="",
+        metavar="RANKS",
+        help="compile the steps of these ranks by MindSpore's Ascend compiler, for example 0,last; needs no NPU",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -45,11 +51,13 @@ def run(arguments: argparse.Namespace) -> int:
     found = answer(
         Question(
             document=document,
+            overrides=tuple(arguments.overrides),
             config=config,
             card=device_card(arguments.device or _DEVICES[config.context.device_target]),
             devices=arguments.devices,
             back_end=BackEnd(arguments.back_end),
             searches=arguments.search,
+            compiles=arguments.compile,
         )
     )
     if arguments.json:

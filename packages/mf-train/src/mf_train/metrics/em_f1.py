@@ -9,8 +9,13 @@ from mf_config.schema import component
 from mf_train.segmentation import words_of
 from mf_train.word_overlap import longest_common_run
 
-_LEFT_OUT = frozenset("-:_*^/\\~`+=，。：？！“”；’《》·、「」（）－～『』")
-"""Punctuation that does not count. An ellipsis does: MindFormers looks for two of them as one character."""
+_LEFT_OUT = frozenset(
+    "-:_*^/\\~`+="
+    "\uff0c\u3002\uff1a\uff1f\uff01\u201c\u201d\uff1b\u2019\u300a\u300b"
+    "\u00b7\u3001\u300c\u300d\uff08\uff09\uff0d\uff5e\u300e\u300f"
+)
+"""Punctuation that does not count, of ASCII and of Chinese. An ellipsis does: MindFormers looks for two of them as one
+character."""
 
 _CHINESE = re.compile(r"[\u4e00-\u9fa5]")
 
@@ -21,8 +26,9 @@ class EmF1Metric:
     """Share of answers that match exactly, and F1 of the longest piece in common; both from 0 to 100.
 
     The first line of a written answer counts, without regard to capitals and to punctuation, of which `.,!?;()"'` are
-    kept as in MindFormers. Pieces are Chinese characters, and words of other text as jieba finds them. Source: Cui et al.
-    2019, A Span-Extraction Dataset for Chinese Machine Reading Comprehension; MindFormers 1.3, core/metric/metric.py.
+    kept as in MindFormers. Pieces are Chinese characters, and words of other text as jieba finds them. Source: Cui et
+    al. 2019, A Span-Extraction Dataset for Chinese Machine Reading Comprehension; MindFormers 1.3,
+    core/metric/metric.py.
     """
 
     names: ClassVar[tuple[str, ...]] = ("F1", "Em")
@@ -41,8 +47,9 @@ def _without_punctuation(text: str) -> str:
 def _pieces(text: str) -> list[str]:
     """Chinese characters, and the words between them."""
     pieces: list[str] = []
-    for is_chinese, characters in groupby(text, lambda character: bool(_CHINESE.match(character))):
-        pieces += characters if is_chinese else words_of()("".join(characters))
+    for is_chinese, group in groupby(text, lambda character: bool(_CHINESE.match(character))):
+        run = "".join(group)
+        pieces += run if is_chinese else words_of()(run)
     return pieces
 
 

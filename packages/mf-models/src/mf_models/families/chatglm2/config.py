@@ -1,7 +1,7 @@
 """ChatGLM2, ChatGLM3 and GLM-4 (6B, 9B): half-rotated heads, few key/value groups, biased query, key and value."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from mf_config.schema import component, key
@@ -10,7 +10,7 @@ from mf_models.config_keys.dropout import dropout_problems
 from mf_models.config_keys.execution import NO_CHOICE, CacheKeys, OperatorKeys, PipelineKeys, RecomputeKeys
 from mf_models.config_keys.generation import GenerationKeys
 from mf_models.config_keys.loading import AdaptationKeys
-from mf_models.config_keys.numerics import FLOAT32_ALWAYS, FLOAT_TYPES, STORED_TYPE, NormTypeKeys, PrecisionKeys
+from mf_models.config_keys.numerics import FLOAT_TYPES, STORED_TYPE, NormTypeKeys, NumberTypes
 from mf_models.config_keys.tokens import TokenKeys
 from mf_models.hf_config import HfConfig, HfReadable
 from mf_models.hf_decoder import IGNORED_IN_HF, read_tokens, require_model_type, tokens_to_hf
@@ -38,7 +38,6 @@ class ChatGLM2Config(
     RecomputeKeys,
     GenerationKeys,
     NormTypeKeys,
-    PrecisionKeys,
     TokenKeys,
     HfReadable,
 ):
@@ -76,9 +75,11 @@ class ChatGLM2Config(
     apply_query_key_layer_scaling: bool = key(
         "Divide queries instead of scores by the root of the head's width.", True, inert="the results are the same"
     )
-    attention_softmax_in_fp32: bool = key("Softmax in float32.", True, inert=FLOAT32_ALWAYS)
-    fp32_residual_connection: bool = key("Residual stream in float32.", False, inert=FLOAT32_ALWAYS)
-    rotary_dtype: str | None = key("Type of the rotary angles.", None, allowed=FLOAT_TYPES, inert=FLOAT32_ALWAYS)
+    attention_softmax_in_fp32: bool = key("Softmax in float32, whatever softmax_compute_type says.", True)
+    fp32_residual_connection: bool = key("Residual stream in float32 instead of compute_dtype.", False)
+    rotary_dtype: str | None = key(
+        "Type of the rotary angles and of the rotation; compute_dtype where not given.", None, allowed=FLOAT_TYPES
+    )
     quantization_bit: int = key("Bits of quantised weights; 0 for none.", 0, minimum=0, inert=_NOT_READ)
     pre_seq_len: int | None = key("Learned tokens before each text; None for none.", None, minimum=1, pending=NO_PREFIX)
     prefix_projection: bool = key("Make the learned tokens by a small network.", False, pending=NO_PREFIX)
@@ -121,6 +122,16 @@ class ChatGLM2Config(
     def qkv_has_bias(self) -> bool:
         """Whether the query, key and value projections have biases."""
         return self.add_qkv_bias
+
+    def number_types(self) -> NumberTypes:
+        """See `NormTypeKeys.number_types`."""
+        types = NormTypeKeys.number_types(self)
+        return replace(
+            types,
+            residual="float32" if self.fp32_residual_connection else types.residual,
+            softmax="float32" if self.attention_softmax_in_fp32 else types.softmax,
+            rotary=self.rotary_dtype or types.products,
+        )
 
     @property
     def max_positions(self) -> int:

@@ -13,7 +13,7 @@ from mf_models.config_keys.dropout import dropout_problems
 from mf_models.config_keys.execution import OperatorKeys, PipelineKeys, RecomputeKeys
 from mf_models.config_keys.generation import GenerationKeys
 from mf_models.config_keys.loading import AdaptationKeys
-from mf_models.config_keys.numerics import STORED_TYPE, NormTypeKeys, PrecisionKeys
+from mf_models.config_keys.numerics import STORED_TYPE, NormTypeKeys
 from mf_models.config_keys.tokens import TokenKeys
 from mf_models.hf_config import HfConfig, HfReadable
 from mf_models.hf_decoder import IGNORED_IN_HF, tokens_to_hf
@@ -65,7 +65,6 @@ class GPT2Config(
     RecomputeKeys,
     GenerationKeys,
     NormTypeKeys,
-    PrecisionKeys,
     TokenKeys,
     HfReadable,
 ):
@@ -100,7 +99,7 @@ class GPT2Config(
     bos_token_id: int | None = again(TokenKeys, "bos_token_id", 50256)
     eos_token_id: int | tuple[int, ...] | None = again(TokenKeys, "eos_token_id", 50256)
     pad_token_id: int | None = again(TokenKeys, "pad_token_id", 50256)
-    param_init_type: str = again(PrecisionKeys, "param_init_type", "float32")
+    param_init_type: str = again(NormTypeKeys, "param_init_type", "float32")
 
     @property
     def num_kv_heads(self) -> int:

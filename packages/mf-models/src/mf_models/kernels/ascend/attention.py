@@ -60,7 +60,7 @@ def general_attention(
         return composed_attention(q_BNTH, k_BKSH, v_BKSV, mask_BNTS, scale, factors_BNTS)
     batch, heads, tokens, _ = q_BNTH.shape
     # The operator scales the shift too: scale * (q k^T + shift).
-    shift_BNTS = _narrow(mask_BNTS / scale)
+    shift_BNTS = (mask_BNTS / scale).astype(_narrow_type(q_BNTH))
     shift_BNTS = ops.broadcast_to(shift_BNTS, (mask_BNTS.shape[0], heads, tokens, k_BKSH.shape[2]))
     # What is hidden is hidden from all heads.
     hidden = _hidden(mask_BNTS[:, :1], batch)
@@ -90,9 +90,9 @@ def _widened(x_BNTH: Tensor, width: int) -> Tensor:
     missing = width - x_BNTH.shape[3]
     if missing > 0:
         x_BNTH = _concat((x_BNTH, ops.zeros((*x_BNTH.shape[:3], missing), x_BNTH.dtype)))
-    return _narrow(x_BNTH)
+    return x_BNTH.astype(_narrow_type(x_BNTH))
 
 
-def _narrow(x: Tensor) -> Tensor:
-    """In a type that the operator has."""
-    return x.astype(ms.bfloat16) if x.dtype == ms.float32 else x
+def _narrow_type(x: Tensor) -> ms.Type:
+    """A type that the operator has, for a tensor of any float type."""
+    return ms.bfloat16 if x.dtype == ms.float32 else x.dtype

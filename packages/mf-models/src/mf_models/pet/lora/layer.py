@@ -22,5 +22,6 @@ class LowRankProduct(nn.Cell):
         self.linear = select_kernels().linear
 
     def construct(self, x: Tensor) -> Tensor:
-        """[..., D] to [..., F]."""
-        return self.linear(self.linear(self.dropout(x), self.a), self.b) * self.scale
+        """[..., D] to [..., F], in the type of `x`; the matrices are kept in float32."""
+        inner = self.linear(self.dropout(x), self.a.astype(x.dtype))
+        return self.linear(inner, self.b.astype(x.dtype)) * self.scale

@@ -1,0 +1,1 @@
+"""The server: OpenAI's interface over HTTP, on top of the engine."""

@@ -1,0 +1,173 @@
+"""What a run meets with and survives, or ends by with one clear message: each time nothing that was saved is lost.
+
+The runs go operator by operator, which needs no compiling.
+"""
+
+import json
+import math
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mf_ckpt
+from mf_train.cli import main
+from mf_train.step import TrainingStep
+
+Run = Callable[..., int]
+
+QUICK = ("context.mode=1", "do_eval=False", "callbacks=[{type: CheckpointMonitor, save_checkpoint_steps: 2}]")
+
+
+def words(run_file: Path, settings: Sequence[str], options: Sequence[str] = ()) -> list[str]:
+    return ["run", str(run_file), *(word for setting in settings for word in ("--set", setting)), *options]
+
+
+@pytest.fixture
+def run(run_file: Path) -> Run:
+    """Trains with keys set, `key=value` each, and options; gives the exit status."""
+    return lambda *settings, options=(): main(words(run_file, (*QUICK, *settings), options))
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Path:
+    return tmp_path / "output"
+
+
+def saved(output: Path) -> list[str]:
+    return [path.name for path in mf_ckpt.checkpoints(output / "checkpoint")]
+
+
+def lines_of(output: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+
+
+def flip_a_bit(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+
+
+def weights_file(output: Path, name: str) -> Path:
+    return output / "checkpoint" / name / "model-00001-of-00001.safetensors"
+
+
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(run: Run, output: Path, capsys: pytest.CaptureFixture[str]):
+    assert run(options=["--stop-after", "4"]) == 0
+    steps = lines_of(output)
+    flip_a_bit(weights_file(output, "step-00000004"))
+    capsys.readouterr()
+    assert run("resume_training=True", options=["--stop-after", "2"]) == 0
+    said = capsys.readouterr().err
+    assert "step-00000004 can't be resumed: it is damaged: " in said and "model-00001-of-00001.safetensors" in said
+    assert "step-00000002, 2 of 12 steps done" in said
+    assert [line["loss"] for line in lines_of(output)] == [line["loss"] for line in steps]
+    # The damaged one is kept, but not where it would pass for this run's.
+    assert saved(output) == ["step-00000002", "step-00000004"]
+    assert mf_ckpt.verify(output / "checkpoint" / "step-00000004") == []
+    assert mf_ckpt.verify(output / "earlier-1" / "checkpoint" / "step-00000004") != []
+
+
+def test_a_damaged_checkpoint_that_is_named_is_refused(run: Run, output: Path, capsys: pytest.CaptureFixture[str]):
+    assert run(options=["--stop-after", "4"]) == 0
+    flip_a_bit(weights_file(output, "step-00000004"))
+    folder = f"load_checkpoint={output / 'checkpoint'}"
+    assert run("resume_training=step-00000004", folder) == 2
+    assert "step-00000004: is damaged, so training can't be resumed from it. Allowed: another checkp" in (
+        capsys.readouterr().err
+    )
+    flip_a_bit(weights_file(output, "step-00000002"))
+    assert run("resume_training=True") == 2
+    assert saved(output) == ["step-00000002", "step-00000004"]
+
+
+FULL_DISK = """
+import resource, signal, sys
+from mf_train.callbacks import checkpoint_monitor
+from mf_train.cli import main
+
+save = checkpoint_monitor._Saver._save
+
+def save_with_little_room(self):
+    if self._step == 4:
+        # The system refuses to make any file larger, as a full disk does; some bytes fit.
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, resource.RLIM_INFINITY))
+    save(self)
+
+checkpoint_monitor._Saver._save = save_with_little_room
+sys.exit(main(sys.argv[1:]))
+"""
+"""`mf-train` on a disk that is full when the second checkpoint is saved."""
+
+
+def test_a_disk_that_fills_up_ends_the_run_and_leaves_the_checkpoint_before(run_file: Path, run: Run, output: Path):
+    command = [sys.executable, "-c", FULL_DISK, *words(run_file, QUICK)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    place = output / "checkpoint" / "step-00000004"
+    assert done.stderr.endswith(f"mf-train: [Errno 27] {place} is not saved: File too large\n")
+    assert [path.name for path in (output / "checkpoint").iterdir()] == ["step-00000002"]
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+    assert run("resume_training=True", options=["--stop-after", "2"]) == 0
+    assert saved(output) == ["step-00000002", "step-00000004"]
+
+
+def test_an_output_that_cannot_be_written_is_named_before_anything_is_done(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "file").write_text("no folder")
+    assert run(f"output_dir={tmp_path / 'file' / 'output'}") == 1
+    message = capsys.readouterr().err
+    assert message.splitlines()[-1].startswith("mf-train: [Errno 20] Not a directory: ")
+    assert str(tmp_path / "file") in message.splitlines()[-1]
+    assert (tmp_path / "file").read_text() == "no folder"
+
+
+def test_text_that_is_gone_is_named_and_the_run_goes_on_when_it_is_back(
+    run: Run, output: Path, tmp_path: Path, text_folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    text = tmp_path / "own.txt"
+    text.write_bytes((text_folder / "train.txt").read_bytes())
+    setting = f"train_dataset.data_loader.dataset_dir={text}"
+    assert run(setting, options=["--stop-after", "2"]) == 0
+    text.rename(tmp_path / "away.txt")
+    assert run(setting, "resume_training=True") == 2
+    assert str(text) in capsys.readouterr().err
+    assert saved(output) == ["step-00000002"]
+    (tmp_path / "away.txt").rename(text)
+    assert run(setting, "resume_training=True", options=["--stop-after", "1"]) == 0
+    assert [line["step"] for line in lines_of(output)] == [1, 2, 3]
+
+
+def test_a_weight_that_is_no_number_ends_the_run_and_spares_the_checkpoints(
+    run: Run, output: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    """From the third step on nothing is finite, so no weight changes, and no step more than ten passes."""
+    step = TrainingStep.__call__
+
+    def step_of_nan(self: TrainingStep, examples: Any, *, scale: float, number: int, learning_rate: float) -> Any:
+        return step(self, examples, scale=scale if number < 3 else math.nan, number=number, learning_rate=learning_rate)
+
+    monkeypatch.setattr(TrainingStep, "__call__", step_of_nan)
+    assert run("runner_config.epochs=3") == 1
+    assert "step 12: the gradients were not finite in 10 steps in a row" in capsys.readouterr().err
+    assert [line["overflow"] for line in lines_of(output)] == [False] * 2 + [True] * 10
+    reader = mf_ckpt.open(output / "checkpoint" / saved(output)[-1])
+    assert all(np.isfinite(reader[name]).all() for name in reader)
+    assert reader.trainer_state is not None and reader.trainer_state["counters"]["update"] == 2
+
+
+def test_a_second_run_in_the_same_folder_mixes_with_nothing(run: Run, output: Path):
+    assert run("seed=1", options=["--stop-after", "4"]) == 0
+    first = lines_of(output)
+    assert run("seed=2", options=["--stop-after", "2"]) == 0
+    assert saved(output) == ["step-00000002"] and len(lines_of(output)) == 2
+    earlier = output / "earlier-1"
+    assert lines_of(earlier) == first and saved(earlier) == ["step-00000002", "step-00000004"]
+    assert lines_of(output)[0]["loss"] != first[0]["loss"]
