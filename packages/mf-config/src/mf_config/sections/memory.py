@@ -13,10 +13,10 @@ Selection = bool | tuple[bool | int | str | tuple[bool | int, ...], ...] | dict[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecomputeSection:
-    """Which activations are computed again in the backward pass instead of being kept; results stay the same.
+    r"""Which activations are computed again in the backward pass instead of being kept; results stay the same.
 
     Patterns fit whole names within a block, of its cells or of MindFormers' operators: `attention_norm`,
-    `feed_forward\\.mul`. On CPU, what attention computes between its projections is always kept.
+    `feed_forward\.mul`. On CPU, what attention computes between its projections is always kept.
     """
 
     recompute: bool | int | tuple[bool | int | tuple[bool | int, ...], ...] = key(

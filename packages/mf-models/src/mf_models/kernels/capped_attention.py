@@ -47,7 +47,8 @@ class _AttendCapped(nn.Cell):
         share_BKXS = out[2]
         dout_BKXH = dout[0]
         delta_BKX1 = _sum(dout_BKXH * out_BKXH, -1)
-        ds_BKXS = p_BKXS * (_scores(dout_BKXH, v_BKSH) - delta_BKX1) * cap * (1.0 - _square(share_BKXS))
+        dcapped_BKXS = p_BKXS * (_scores(dout_BKXH, v_BKSH) - delta_BKX1) * cap
+        ds_BKXS = dcapped_BKXS - dcapped_BKXS * _square(share_BKXS)
         dq_BKXH = _weigh(ds_BKXS, k_BKSH)
         dk_BKSH = _weigh_transposed(ds_BKXS, q_BKXH)
         dv_BKSH = _weigh_transposed(p_BKXS, dout_BKXH)

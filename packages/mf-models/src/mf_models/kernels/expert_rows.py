@@ -1,7 +1,7 @@
 """Rows of tokens to the slots of their experts and back, by gathering only.
 
 Legend: N tokens, K experts of a token, S slots of all experts, D model dim. Choice c is that of token c // K; slots
-that no choice fills belong to choice 0 and count 0.
+that no choice fills belong to choice 0 and count 0. Rows may be of any float type; what weighs them is float32.
 """
 
 from mindspore import Tensor, nn, ops
@@ -22,7 +22,7 @@ class _Spread(nn.Cell):
     ) -> tuple[Tensor, ...]:
         """Gradient of the tokens, [N, D]; the others take none."""
         dx_NKD = _gather(dout_SD, slot_NK, 0) * kept_NK.reshape((*kept_NK.shape, 1))
-        return dx_NKD.sum(1), _zeros_like(choice_S), _zeros_like(slot_NK), _zeros_like(kept_NK)
+        return dx_NKD.sum(1).astype(x_ND.dtype), _zeros_like(choice_S), _zeros_like(slot_NK), _zeros_like(kept_NK)
 
 
 class _Collect(nn.Cell):
@@ -30,7 +30,7 @@ class _Collect(nn.Cell):
 
     def construct(self, y_SD: Tensor, weight_NK: Tensor, choice_S: Tensor, filled_S: Tensor, slot_NK: Tensor) -> Tensor:
         """See `collect_rows`."""
-        return (_gather(y_SD, slot_NK, 0) * weight_NK.reshape((*weight_NK.shape, 1))).sum(1)
+        return (_gather(y_SD, slot_NK, 0) * weight_NK.reshape((*weight_NK.shape, 1))).sum(1).astype(y_SD.dtype)
 
     def bprop(
         self,
@@ -44,9 +44,9 @@ class _Collect(nn.Cell):
     ) -> tuple[Tensor, ...]:
         """Gradients of the rows, [S, D], and of the weights, [N, K]; the others take none."""
         tokens, chosen = slot_NK.shape
-        dweight_NK = (_gather(y_SD, slot_NK, 0) * dout_ND.reshape((tokens, 1, -1))).sum(-1)
+        dweight_NK = (_gather(y_SD, slot_NK, 0) * dout_ND.reshape((tokens, 1, -1))).sum(-1).astype(weight_NK.dtype)
         weight_S = _gather(weight_NK.reshape((-1,)), choice_S, 0) * filled_S
-        dy_SD = _gather(dout_ND, choice_S // chosen, 0) * weight_S.reshape((-1, 1))
+        dy_SD = (_gather(dout_ND, choice_S // chosen, 0) * weight_S.reshape((-1, 1))).astype(y_SD.dtype)
         return dy_SD, dweight_NK, _zeros_like(choice_S), _zeros_like(filled_S), _zeros_like(slot_NK)
 
 

@@ -47,8 +47,8 @@ class Decoder(nn.Cell):
     """Embedding, blocks and the last norm.
 
     Attributes:
-        row_part: gives the places of a call's tokens in their rows, and the tokens of a row; None where a call has whole
-            rows. A program that divides rows puts it here.
+        row_part: gives the places of a call's tokens in their rows, and the tokens of a row; None where a call has
+            whole rows. A program that divides rows puts it here.
     """
 
     def __init__(self, config: DecoderConfig):
