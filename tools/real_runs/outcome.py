@@ -3,10 +3,12 @@
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,29 +25,32 @@ class Outcome:
 
     Attributes:
         file: the published file's name.
-        mode: its run mode; empty where the file does not say.
+        mode: its run mode; empty where it can't be read.
+        valid: whether the file has no mistake.
         verdict: `runs`, `not yet` where a part is not built, `fails`.
         result: the losses of the steps, the metrics, or the text; else the reason why there is none.
     """
 
     file: str
     mode: str
+    valid: bool
     verdict: str
     result: str
 
 
-def outcome(published: Path, tiny: TinyRun, folder: Path, seconds: float) -> Outcome:
+def outcome(tiny: TinyRun, folder: Path, seconds: float) -> Outcome:
     """Run a file.
 
     Args:
-        published: the file.
-        tiny: what it became.
-        folder: where the process works and writes.
+        tiny: the file with its overrides.
+        folder: where the process works and writes; what an earlier run left there is removed.
         seconds: how long it may take.
     """
     mode = tiny.config.run_mode if tiny.config else ""
+    told = partial(Outcome, tiny.published.name, mode, not tiny.mistakes)
     if tiny.problems:
-        return Outcome(published.name, mode, "not yet", _reason(tiny.problems))
+        return told("not yet", _reason(tiny.problems))
+    shutil.rmtree(folder / "output", ignore_errors=True)
     try:
         done = subprocess.run(
             command(tiny),
@@ -57,11 +62,12 @@ def outcome(published: Path, tiny: TinyRun, folder: Path, seconds: float) -> Out
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return Outcome(published.name, mode, "fails", f"takes more than {seconds:.0f} s")
+        return told("fails", f"takes more than {seconds:.0f} s")
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:] or ["no message"]
-        return Outcome(published.name, mode, "fails", f"status {done.returncode}: {last[0]}")
-    return Outcome(published.name, mode, "runs", _result(mode, folder / "output", done.stdout, tiny.mended))
+        return told("fails", f"status {done.returncode}: {last[0]}")
+    mended = [f"with `{problem.path}` as `{problem.suggestion}`" for problem in tiny.mistakes if problem.suggestion]
+    return told("runs", "; ".join([_result(mode, folder / "output", done.stdout), *mended]))
 
 
 def command(tiny: TinyRun) -> list[str]:
@@ -81,15 +87,13 @@ def _reason(problems: Sequence[Problem]) -> str:
     return "; ".join(f"`{problem.path}`: {problem.what}" for problem in parts)
 
 
-def _result(mode: str, output: Path, printed: str, mended: Sequence[str]) -> str:
+def _result(mode: str, output: Path, printed: str) -> str:
     """What came of a run."""
     answer: dict[str, Any] = json.loads(printed.splitlines()[-1])
     if mode == "predict":
-        result = f"{len(answer['token_ids'])} tokens: {answer['text']!r}"
-    elif mode == "eval":
-        result = ", ".join(f"{name} {value:.4g}" for name, value in answer.items() if name != "checkpoint")
-    else:
-        lines = (output / "metrics.jsonl").read_text("utf-8").splitlines()
-        losses = [record["loss"] for record in map(json.loads, lines) if "loss" in record]
-        result = f"{answer['step']} steps, loss {' '.join(f'{loss:.3f}' for loss in losses)}"
-    return "; ".join([result, *(f"with {words}" for words in mended)])
+        return f"{len(answer['token_ids'])} tokens: `{answer['text']!r}`"
+    if mode == "eval":
+        return ", ".join(f"{name} {value:.4g}" for name, value in answer.items() if name != "checkpoint")
+    lines = (output / "metrics.jsonl").read_text("utf-8").splitlines()
+    losses = [record["loss"] for record in map(json.loads, lines)]
+    return f"{answer['step']} steps, loss {' '.join(f'{loss:.3f}' for loss in losses)}"

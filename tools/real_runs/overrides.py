@@ -39,16 +39,18 @@ class TinyRun:
     """A file with its overrides.
 
     Attributes:
-        file: the published file, or a copy in which its misspelt keys are mended.
+        published: the file as it was published.
+        file: the same, or a copy in which its misspelt keys are mended.
         overrides: arguments of `--set`.
-        mended: each word that was misspelt and what stands for it, `num_block: num_blocks`.
+        mistakes: the errors of the published file.
         problems: errors, and what keeps the file from being run with the overrides.
         config: the tiny run; None where there is an error.
     """
 
+    published: Path
     file: Path
     overrides: tuple[str, ...]
-    mended: tuple[str, ...]
+    mistakes: tuple[Problem, ...]
     problems: tuple[Problem, ...]
     config: RunConfig | None
 
@@ -61,7 +63,8 @@ def tiny_run(published: Path, materials: Materials, folder: Path) -> TinyRun:
         materials: what the run reads.
         folder: the run's own, for its output and for a copy of the file.
     """
-    misspelt = [problem for problem in errors_in(examine(load(published)).problems) if problem.suggestion]
+    mistakes = errors_in(examine(load(published)).problems)
+    misspelt = [problem for problem in mistakes if problem.suggestion]
     file = _with_mended_keys(published, [problem for problem in misspelt if _is_key(problem)], folder)
     root = load(file).root
     overrides = [f"output_dir={folder / 'output'}"]
@@ -74,13 +77,8 @@ def tiny_run(published: Path, materials: Materials, folder: Path) -> TinyRun:
         config = examine(load(file, overrides)).config
         overrides += _materials(config, materials) if config is not None else ()
     examined = examine(load(file, overrides))
-    return TinyRun(
-        file,
-        tuple(overrides),
-        tuple(f"{_word(problem)}: {problem.suggestion}" for problem in misspelt),
-        (*errors_in(examined.problems), *blockers_in(examined.problems)),
-        examined.config,
-    )
+    problems = (*errors_in(examined.problems), *blockers_in(examined.problems))
+    return TinyRun(published, file, tuple(overrides), tuple(mistakes), problems, examined.config)
 
 
 def _with_mended_keys(file: Path, misspelt: list[Problem], folder: Path) -> Path:

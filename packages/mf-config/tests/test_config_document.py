@@ -211,6 +211,36 @@ def test_a_path_of_endless_depth_is_no_override(write: Write) -> None:
     assert "is not an override" in messages(document)[0]
 
 
+def test_a_file_of_overrides_is_merged_in_its_turn(write: Write) -> None:
+    write("a: 8\nb: {e: 4}\n", "base.yaml")
+    over = write("base_config: base.yaml\nb:\n  d: 3\nl: [9]\n", "over.yaml")
+    document = load(write("a: 1\nb: {c: 0, d: 1}\nl: [1, 2]\n"), ["a=5", "l[1]=3", f"@{over}", "b.d=7"])
+    assert plain(document.root) == {"a": "8", "b": {"c": "0", "d": "7", "e": "4"}, "l": ["9"]}
+    assert document.sources == ("run.yaml", "base.yaml", "over.yaml")
+
+
+def test_what_a_file_of_overrides_sets_stands_there_and_its_section_where_it_was(write: Write) -> None:
+    over = write("\nb:\n  c: 1\nd:\n  e: 2\n", "over.yaml")
+    root = load(write("b:\n  c: 0\n"), [f"@{over}"]).root
+    section = root.entries["b"]
+    assert isinstance(section, Mapping)
+    assert section.key_locations["c"] == Location("over.yaml", 3, 3)
+    assert [root.key_locations[name] for name in "bd"] == [Location("run.yaml", 1, 1), Location("over.yaml", 4, 1)]
+
+
+def test_a_file_of_overrides_never_changes_what_an_alias_shares(write: Write) -> None:
+    over = write("a: {b: 2}\n", "over.yaml")
+    assert plain(load(write("a: &x {b: 1}\nc: *x\n"), [f"@{over}"]).root) == {"a": {"b": "2"}, "c": {"b": "1"}}
+
+
+def test_a_file_of_overrides_that_is_missing_stops_all(write: Write) -> None:
+    write("a: 2\n", "over.yaml")
+    path = write("a: 1\n")
+    with pytest.raises(ConfigError, match=r"^ovr\.yaml: no such file\. Did you mean over\.yaml\?$"):
+        load(path, ["@ovr.yaml"])
+    assert messages(load(path, ["@"])) == ["command line:--set: '@' names no file. Allowed: @FILE."]
+
+
 def test_scalars_keep_their_quotation_marks(write: Write) -> None:
     entries = load(write("a: '1'\n"), ["b='2'", "c=3"]).root.entries
     assert [node.quoted for node in entries.values() if isinstance(node, Scalar)] == [True, True, False]

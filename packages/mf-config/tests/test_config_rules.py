@@ -461,6 +461,14 @@ CASES = [
         "3 can't be",
     ),
     case(
+        "sizes-of-the-architecture",
+        {},
+        {"model.model_config": Sparse((("moe_config.n_group", "3 can't be", "2"),))},
+        {"model.model_config": Sparse((("n_kv_heads", "2 differs", "4"),))},
+        "model.model_config.n_kv_heads",
+        "2 differs",
+    ),
+    case(
         "experts-in-a-divided-network",
         {**SPREAD, "moe_config.expert_num": 8, PP: 2, "run_mode": "train"},
         {"moe_config.aux_loss_factor": 0.0},
@@ -479,10 +487,10 @@ CASES = [
     case(
         "precision-of-the-device",
         {"context.device_target": "CPU"},
-        {"model.compute_dtype": "float32"},
-        {"model.compute_dtype": "float16"},
+        {"model.compute_dtype": "float32", "model.rotary_dtype": "float32"},
+        {"model.compute_dtype": "float16", "model.rotary_dtype": "bfloat16"},
         "model.model_config.compute_dtype",
-        "float16 is taken as float32 on CPU",
+        "all is float32 on CPU, whatever is asked for in compute_dtype, rotary_dtype",
     ),
     case(
         "loss-scale-for-float16",

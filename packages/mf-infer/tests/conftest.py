@@ -66,17 +66,25 @@ class ArithmeticRunner:
         return logits
 
 
-@pytest.fixture
-def new_model(monkeypatch):
+@contextmanager
+def fake_models():
     """Makes models with the configuration, the tokenizer and the template of tiny_chat that compute nothing."""
+    config = read_config(DATA / "tiny_chat")
+    with pytest.MonkeyPatch.context() as patch:
 
-    def make(rows=4, blocks=129, step_s=0.0):
-        config = read_config(DATA / "tiny_chat")
-        runner = ArithmeticRunner(blocks, config.vocab_size, step_s)
-        monkeypatch.setattr("mf_infer.loading.open_runner", lambda *_: (config, runner))
-        return LLM(DATA / "tiny_chat", options=LoadOptions(max_batch_size=rows))
+        def make(rows=4, blocks=129, step_s=0.0):
+            runner = ArithmeticRunner(blocks, config.vocab_size, step_s)
+            patch.setattr("mf_infer.loading.open_runner", lambda *_: (config, runner))
+            return LLM(DATA / "tiny_chat", options=LoadOptions(max_batch_size=rows))
 
-    return make
+        yield make
+
+
+@pytest.fixture
+def new_model():
+    """Makes models that compute nothing: see `fake_models`."""
+    with fake_models() as make:
+        yield make
 
 
 @dataclass
@@ -98,6 +106,8 @@ def serving(llm, **options):
     server = DrainingServer(Api(llm, worker, chosen), worker, chosen)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
+    while not server.started:
+        time.sleep(0.005)
     try:
         yield Served(f"http://127.0.0.1:{listener.getsockname()[1]}", worker, server, thread)
     finally:
@@ -108,9 +118,16 @@ def serving(llm, **options):
         listener.close()
 
 
+@pytest.fixture(scope="module")
+def fake_server():
+    """A model that computes nothing, served to a module's tests."""
+    with fake_models() as make, serving(make(), max_body_bytes=2000) as served:
+        yield served
+
+
 @pytest.fixture
 def serve():
-    """Serves models until the test ends: `with serve(llm, **options) as served`."""
+    """The context manager that serves a model to a test."""
     return serving
 
 

@@ -1,7 +1,7 @@
 """The engine with a model of a few lines, whose next token depends on every token and place in the cache."""
 
 import random
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -284,7 +284,9 @@ def test_logits_that_are_no_numbers_end_the_request_alone():
     engine.add_request(good)
     engine.add_request(bad)
     pieces = []
-    with pytest.raises(RequestFailedError, match=r"the model's scores for position 3 are not finite numbers\.") as caught:
+    with pytest.raises(
+        RequestFailedError, match=r"the model's scores for position 3 are not finite numbers\."
+    ) as caught:
         while engine.has_work:
             pieces += engine.step()
     assert caught.value.request_id == bad.id
@@ -294,6 +296,35 @@ def test_logits_that_are_no_numbers_end_the_request_alone():
     # What the failing step computed for the other request was not lost.
     assert [token for piece in pieces for token in piece.token_ids] == expected([1], 3)
     assert engine.load.used_blocks == 0
+
+
+EXTREMES = [
+    ("temperature", 1e-320),
+    ("temperature", 1e308),
+    ("top_p", 1e-320),
+    ("min_p", 1.0),
+    ("typical_p", 1e-320),
+    ("repetition_penalty", 1e-3),
+    ("repetition_penalty", 1e3),
+    ("logit_bias", dict.fromkeys(range(VOCABULARY), -1e4)),
+    ("logit_bias", {1: -1e4, 2: 1e4, 99: 1.0}),
+    ("top_k", 10**30),
+    ("num_beams", 3),
+    ("length_penalty", 10),
+    ("length_penalty", -10),
+    ("no_repeat_ngram_size", 1),
+    ("frequency_penalty", -2),
+    ("stop_token_ids", [10**30]),
+    ("min_tokens", 3),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), list(combinations(EXTREMES, 2)))
+def test_no_setting_that_is_allowed_breaks_the_engine(first, second):
+    params = SamplingParams(**{"max_tokens": 4, "seed": 1, **dict([first, second])})
+    request = Request([1, 2, 3], params, Context((0,), ROOM), "")
+    run(Engine(FakeRunner(), 4), [request])
+    assert request.has_ended
 
 
 @pytest.mark.property

@@ -65,8 +65,8 @@ def test_takes_values_up_to_the_edges(setting):
         ("top_p", -0.5, "top_p: -0.5 can't be used. Allowed: above 0, up to 1."),
         ("top_p", 1.01, "top_p: 1.01 can't be used. Allowed: above 0, up to 1."),
         ("top_p", math.nan, "top_p: nan can't be used. Allowed: above 0, up to 1."),
-        ("repetition_penalty", 0, "repetition_penalty: 0 can't be used. Allowed: above 0."),
-        ("repetition_penalty", -1.3, "repetition_penalty: -1.3 can't be used. Allowed: above 0."),
+        ("repetition_penalty", 0, "repetition_penalty: 0 can't be used. Allowed: 0.001 to 1000."),
+        ("repetition_penalty", -1.3, "repetition_penalty: -1.3 can't be used. Allowed: 0.001 to 1000."),
         ("seed", 1.5, "seed: 1.5 can't be used. Allowed: an integer from 0 to 2^64 - 1."),
         ("seed", -1, "seed: -1 can't be used. Allowed: an integer from 0 to 2^64 - 1."),
         ("seed", 2**64, "seed: 18446744073709551616 can't be used. Allowed: an integer from 0 to 2^64 - 1."),
@@ -83,7 +83,7 @@ def test_takes_values_up_to_the_edges(setting):
         ("n", 0, "n: 0 can't be used. Allowed: an integer from 1."),
         ("best_of", 0, "best_of: 0 can't be used. Allowed: an integer from 1."),
         ("num_beams", 1.5, "num_beams: 1.5 can't be used. Allowed: an integer from 1."),
-        ("length_penalty", math.inf, "length_penalty: inf can't be used. Allowed: a finite number."),
+        ("length_penalty", math.inf, "length_penalty: inf can't be used. Allowed: -10 to 10."),
         ("early_stopping", "never", "early_stopping: 'never' can't be used. Allowed: True or False."),
         ("min_p", 1.1, "min_p: 1.1 can't be used. Allowed: 0 to 1."),
         ("typical_p", 0, "typical_p: 0 can't be used. Allowed: above 0, up to 1."),
@@ -97,7 +97,7 @@ def test_takes_values_up_to_the_edges(setting):
         (
             "logit_bias",
             {-1: 2},
-            "logit_bias: {-1: 2} can't be used. Allowed: token ids from 0 with a finite number each.",
+            "logit_bias: {-1: 2} can't be used. Allowed: token ids from 0 with a number from -10000 to 10000 each.",
         ),
         (
             "bad_words",

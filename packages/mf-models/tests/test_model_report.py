@@ -13,7 +13,7 @@ from mf_config import components as components_module
 from mf_models.checkpoint_family import checkpoint_family
 from mf_models.report.__main__ import main
 from mf_models.report.cells import COLUMNS, Cell, Row, measured, not_measured
-from mf_models.report.golden import Golden
+from mf_models.report.golden import Golden, draw
 from mf_models.report.rows import rows
 from mf_models.report.table import as_table
 
@@ -85,6 +85,15 @@ def test_an_error_is_seen(sparrow: Path) -> None:
     assert golden.check_logits() == Cell("1.0e-02", False)
     golden.arrays["loss"] += 0.001
     assert golden.check_loss() == Cell("1.0e-03", False)
+
+
+def test_a_family_without_a_golden_model_is_compared_with_itself(data: Path, tmp_path: Path) -> None:
+    drawn = draw(data / "internlm2", tmp_path)
+    assert drawn.check_round_trip() == Cell("identical", True)
+    cache = drawn.check_cache()
+    assert cache.passed and np.abs(drawn.logits).max() > 0.1
+    drawn.logits = drawn.logits + np.float32(0.01)
+    assert not drawn.check_cache().passed
 
 
 def test_the_table_numbers_its_reasons() -> None:

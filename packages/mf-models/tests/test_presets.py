@@ -110,3 +110,11 @@ def test_a_llama_section_of_baichuan_is_what_arch_says(size: str, alibi: bool, t
     assert config.alibi is alibi
     run.write_text(run.read_text().replace(f"Baichuan{size}BV2ForCausalLM", "LlamaForCausalLM"))
     assert type(mf_config.decode(mf_config.load(run)).model.model_config) is LlamaConfig
+
+
+def test_a_section_that_means_another_family_is_checked_as_that(tmp_path: Path) -> None:
+    run = tmp_path / "run.yaml"
+    section = "model_config: {type: LlamaConfig, hidden_size: 64, num_heads: 4, n_kv_heads: 2}"
+    run.write_text(f"model:\n  arch: {{type: Baichuan7BV2ForCausalLM}}\n  {section}\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r":3: model\.model_config\.n_kv_heads: 2 differs from num_heads 4"):
+        mf_config.decode(mf_config.load(run))

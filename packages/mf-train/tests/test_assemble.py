@@ -11,9 +11,11 @@ from mf_ckpt.formats.mindspore_ckpt import CkptWriter, to_strategy, write_strate
 from mf_config import RunConfig, UserError, decode, load
 from mf_config.layout import Mesh, Shard, TensorLayout
 from mf_models.networks import parameters
+from mf_parallel.pieces import Pieces
 from mf_train.assemble import Job
 from mf_train.checkpoints import strategy_for
 from mf_train.optimizers.adafactor import AdaFactor
+from mf_train.optimizers.came import Came
 from mf_train.processes import Processes
 
 pytestmark = pytest.mark.usefixtures("graph_mode")
@@ -51,6 +53,14 @@ def test_rates_of_a_warm_up_of_epochs_and_of_a_relative_step(run_file: Path):
     assert [job.learning_rate(update) for update in range(3)] == pytest.approx([0.0, 5e-3, 1e-2])
     relative = job_of(run_file, lr_schedule=None, optimizer=AdaFactor(warmup_init=True))
     assert [relative.learning_rate(update) for update in range(2)] == pytest.approx([1e-6, 2e-6])
+
+
+def test_an_optimizer_of_whole_parameters_refuses_pieces(run_file: Path, monkeypatch: pytest.MonkeyPatch):
+    assert job_of(run_file, optimizer=Came()).update.needs_whole
+    monkeypatch.setattr(Pieces, "are_whole", False)
+    with pytest.raises(UserError, match=r"optimizer\.type: Came looks at whole parameters, which are divided\."):
+        _ = job_of(run_file, optimizer=Came()).update
+    assert not job_of(run_file).update.needs_whole
 
 
 def cut_for_two_ranks(cell: nn.Cell, folder: Path, strategy: Path) -> None:

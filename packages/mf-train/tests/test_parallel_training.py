@@ -53,6 +53,9 @@ GPT2 = (
     "model.model_config.hidden_dropout_rate=0.0",
     "model.model_config.attention_dropout_rate=0.0",
 )
+DROPPING = (*GPT2[:2], "model.model_config.hidden_dropout_rate=0.2")
+"""All three kinds of dropout."""
+ALIBI = ("model.arch.type=Baichuan13BV2ForCausalLM", "model.model_config.n_kv_heads=4")
 HEADS = ("model.model_config.n_kv_heads=4",)
 ULYSSES = ("parallel_config.context_parallel_algo=ulysses_cp",)
 ZERO = ("parallel.enable_parallel_optimizer=True", "parallel.parallel_optimizer_config.parallel_optimizer_threshold=0")
@@ -99,6 +102,8 @@ REFERENCES = [
     Layout("experts", EXPERTS, first=1),
     Layout("qwen3", QWEN3, first=3),
     Layout("gpt2", GPT2, first=0),
+    Layout("dropping", DROPPING, first=2),
+    Layout("alibi", ALIBI, first=3),
 ]
 
 HALF_WAY = Layout("half_way", (*degrees(tp=2), *DIVIDED), 2, steps=STEPS // 2)
@@ -164,6 +169,8 @@ MATRIX = [
     Layout("qwen3_tp2_pp2", (*degrees(tp=2, pp=2, micros=2), *QWEN3), 4, like="qwen3"),
     Layout("gpt2_tp2_sequence", (*degrees(tp=2), *SEQUENCE, *GPT2), 2, like="gpt2"),
     Layout("gpt2_cp2", (*degrees(cp=2), *GPT2), 2, 2, like="gpt2"),
+    Layout("dropping_dp2_pp2", (*degrees(dp=2, pp=2, micros=2), *DROPPING), 4, like="dropping"),
+    Layout("alibi_tp2", (*degrees(tp=2), *ALIBI), 2, 2, like="alibi"),
 ]
 
 

@@ -31,6 +31,18 @@ class Command:
     run: Callable[[argparse.Namespace], int]
 
 
+def add_override_option(parser: argparse.ArgumentParser) -> None:
+    """Declare `--set`, which gives the overrides that `mf_config.load` takes as `overrides`."""
+    parser.add_argument(
+        "--set",
+        dest="overrides",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="override a key, or with @FILE those that a file has; repeatable",
+    )
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser that takes no abbreviated options and reports wrong use like every other user's mistake."""
 

@@ -42,8 +42,7 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> Document:
     root = loader.read(Path(path), str(path), ())
     for override in overrides:
         if override.startswith(_FILE_MARK):
-            name = override.removeprefix(_FILE_MARK)
-            root = _merge(root, loader.read(Path(name), name, ()))
+            root = loader.apply_file(root, override.removeprefix(_FILE_MARK))
         else:
             root = loader.apply_override(root, override)
     return Document(str(path), root, tuple(dict.fromkeys(loader.sources)), tuple(loader.problems))
@@ -105,6 +104,14 @@ class _Loader:
             raise _base_error(named, what, "no cycles")
         return base
 
+    def apply_file(self, root: Mapping, name: str) -> Mapping:
+        """The document with a file of overrides merged on top, or as it was where no file is named."""
+        if not name:
+            what = f"{_FILE_MARK!r} names no file"
+            self.problems.append(Problem(COMMAND_LINE, "", what, f"{_FILE_MARK}FILE"))
+            return root
+        return _merge(root, self.read(Path(name), name, ()))
+
     def apply_override(self, root: Mapping, override: str) -> Mapping:
         """The document with one `key.path=value` applied, or as it was where that is impossible."""
         path, equals, text = override.partition("=")
@@ -145,13 +152,15 @@ def _base_error(node: Node, what: str, allowed: str, suggestion: str = "") -> Co
 
 
 def _merge(below: Mapping, above: Mapping) -> Mapping:
-    """Both mappings in one, section by section; `above` wins."""
+    """Both mappings in one, section by section; `above` wins, and sections stand where `below` has them."""
     entries, places = dict(below.entries), dict(below.key_locations)
     for name, node in above.entries.items():
         under = entries.get(name)
-        entries[name] = _merge(under, node) if isinstance(under, Mapping) and isinstance(node, Mapping) else node
-        places[name] = above.key_locations[name]
-    return Mapping(entries, places, above.location)
+        if isinstance(under, Mapping) and isinstance(node, Mapping):
+            entries[name] = _merge(under, node)
+        else:
+            entries[name], places[name] = node, above.key_locations[name]
+    return Mapping(entries, places, below.location)
 
 
 def _without(root: Mapping, name: str) -> Mapping:

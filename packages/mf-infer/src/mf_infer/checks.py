@@ -6,6 +6,15 @@ from typing import TypeGuard
 
 from mf_config.problems import UserError
 
+_LONGEST_QUOTE = 200
+
+
+def refusal(name: str, value: object, allowed: str) -> str:
+    """What is said of a value that can't be used; a long one is quoted in part."""
+    quoted = repr(value)
+    quoted = quoted if len(quoted) <= _LONGEST_QUOTE else f"{quoted[:_LONGEST_QUOTE]}…"
+    return f"{name}: {quoted} can't be used. Allowed: {allowed}."
+
 
 def check(name: str, value: object, fits: bool, allowed: str) -> None:
     """Refuse a value that doesn't fit.
@@ -14,7 +23,7 @@ def check(name: str, value: object, fits: bool, allowed: str) -> None:
         UserError: it names the setting, the value and what is allowed.
     """
     if not fits:
-        raise UserError(f"{name}: {value!r} can't be used. Allowed: {allowed}.")
+        raise UserError(refusal(name, value, allowed))
 
 
 def is_integer(value: object) -> bool:

@@ -46,8 +46,9 @@ class Int8Linear(nn.Cell):
 
 def round_to_nearest(weight_FD: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Integers [F, D] and scales [F] whose products are closest to a weight; a row of zeros has scale 1."""
-    largest_F = np.abs(weight_FD).max(1)
-    scale_F = np.where(largest_F > 0, largest_F / LARGEST, 1.0).astype(np.float32)
+    scale_F = (np.abs(weight_FD).max(1) / LARGEST).astype(np.float32)
+    # Below the smallest normal number a scale is itself too coarse, and such a row is as good as zeros.
+    scale_F = np.where(scale_F < np.finfo(np.float32).tiny, np.float32(1), scale_F)
     return np.rint(weight_FD / scale_F[:, None]).astype(np.int8), scale_F
 
 

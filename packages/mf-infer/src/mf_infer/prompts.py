@@ -76,4 +76,5 @@ def bad_word_ids(words: Sequence[BadWord], tokenizer: Tokenizer | None) -> list[
         if tokenizer is None:
             raise UserError("bad_words: the model has no tokenizer, so it can't read text. Allowed: lists of tokens.")
         found += [tokenizer.encode(text, add_special_tokens=False) for text in (word, f" {word.lstrip()}")]
-    return found
+    # A tokenizer may leave nothing of white space.
+    return [ids for ids in found if ids]

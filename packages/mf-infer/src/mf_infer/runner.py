@@ -11,7 +11,7 @@ from mf_infer.buckets import ROW_GROWTH, SHORTEST_PREFILL, SMALLEST_CONTEXT, buc
 from mf_infer.chunks import Chunk
 from mf_models.cache import BlockCopy, CachedStep, ScoringStep
 from mf_models.layers.causal_lm import CausalLanguageModel
-from mf_models.layers.rope import DynamicRotaryAngles
+from mf_models.layers.rope import LengthDependentAngles
 
 
 class CellRunner:
@@ -28,7 +28,7 @@ class CellRunner:
         cache = model.new_cache(blocks, block_size)
         self.blocks = blocks
         self.block_size = block_size
-        self.whole_prompts = isinstance(model.model.angles, DynamicRotaryAngles)
+        self.whole_prompts = isinstance(model.model.angles, LengthDependentAngles)
         self._max_tokens = max_tokens
         self._step = CachedStep(model, cache)
         self._scoring = ScoringStep(model, cache)

@@ -1,11 +1,14 @@
 """What a request asks for: how its tokens are chosen and when its answer ends."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mf_infer.checks import check, is_integer, is_list, is_number
 
 _LARGEST_SEED = 2**64 - 1
+_LARGEST_BIAS = 10_000
+"""More forces or forbids no more, and sums of much more are infinite."""
+
 MOST_LOGPROBS = 20
 """Likeliest tokens that may be asked for beside each token, as in OpenAI's interface."""
 
@@ -26,7 +29,8 @@ class SamplingParams:
         best_of: answers that are drawn, of which the n with the highest mean log-probability are given; n where None.
         num_beams: partial answers that beam search keeps, which takes the likeliest whole answers instead of drawing;
             1 for none. At least n.
-        length_penalty: beam search divides the sum of an answer's log-probabilities by its length to this power.
+        length_penalty: beam search divides the sum of an answer's log-probabilities by its length to this power; -10 to
+            10.
         early_stopping: whether beam search ends with the first num_beams whole answers; False goes on while a better
             one seems possible.
         temperature: divides the logits before a token is drawn; 0 takes the likeliest token, whatever top_k, top_p and
@@ -37,11 +41,11 @@ class SamplingParams:
         typical_p: draw among the fewest tokens of most typical surprise whose probabilities reach this sum; above 0, up
             to 1.
         repetition_penalty: for each token of the prompt and of the answer so far, a positive logit is divided by it and
-            a negative one multiplied; above 0, and 1 changes nothing.
+            a negative one multiplied; 0.001 to 1000, and 1 changes nothing.
         presence_penalty: taken off the logit of each token that the answer has already; -2 to 2.
         frequency_penalty: the same, times how often the answer has it; -2 to 2.
         no_repeat_ngram_size: no run of so many tokens of prompt and answer comes twice; 0 for no limit.
-        logit_bias: token id to what is added to its logit.
+        logit_bias: token id to what is added to its logit; -10000 to 10000.
         bad_words: texts and runs of tokens that the answer must not hold.
         seed: 0 to 2^64 - 1. The same seed, prompt and settings give the same tokens, beside whatever other requests;
             None takes another seed for each request.
@@ -98,16 +102,17 @@ class SamplingParams:
         return self.best_of or self.n
 
     def _check_numbers(self) -> None:
-        for name, fits, allowed in (
+        numbers: Sequence[tuple[str, Callable[[float], bool], str]] = (
             ("temperature", lambda value: value >= 0, "from 0"),
             ("top_p", lambda value: 0 < value <= 1, "above 0, up to 1"),
             ("min_p", lambda value: 0 <= value <= 1, "0 to 1"),
             ("typical_p", lambda value: 0 < value <= 1, "above 0, up to 1"),
-            ("repetition_penalty", lambda value: value > 0, "above 0"),
+            ("repetition_penalty", lambda value: 1e-3 <= value <= 1e3, "0.001 to 1000"),
             ("presence_penalty", lambda value: -2 <= value <= 2, "-2 to 2"),
             ("frequency_penalty", lambda value: -2 <= value <= 2, "-2 to 2"),
-            ("length_penalty", lambda value: True, "a finite number"),
-        ):
+            ("length_penalty", lambda value: -10 <= value <= 10, "-10 to 10"),
+        )
+        for name, fits, allowed in numbers:
             value = getattr(self, name)
             check(name, value, is_number(value) and fits(value), allowed)
 
@@ -143,9 +148,11 @@ class SamplingParams:
         )
         check("bad_words", self.bad_words, words_fit, "a list of texts and of lists of tokens, none of them empty")
         bias_fits = isinstance(self.logit_bias, Mapping) and all(
-            is_integer(token) and token >= 0 and is_number(added) for token, added in self.logit_bias.items()
+            is_integer(token) and token >= 0 and is_number(added) and abs(added) <= _LARGEST_BIAS
+            for token, added in self.logit_bias.items()
         )
-        check("logit_bias", self.logit_bias, bias_fits, "token ids from 0 with a finite number each")
+        allowed = f"token ids from 0 with a number from -{_LARGEST_BIAS:g} to {_LARGEST_BIAS:g} each"
+        check("logit_bias", self.logit_bias, bias_fits, allowed)
 
     def _check_together(self) -> None:
         check("min_tokens", self.min_tokens, self.min_tokens <= self.max_tokens, f"up to max_tokens {self.max_tokens}")

@@ -14,11 +14,14 @@ from mf_models.checkpoint_family import stored_placements
 from mf_models.model_config import ModelConfig
 from mf_models.networks import parameters
 from mf_models.registry import family_of
+from mf_parallel.pieces import array_of
 from mf_parallel.plan import ParallelPlan
 
 _NO_WEIGHT_TYPES = ("F64", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL", "F8_E4M3", "F8_E5M2")
 """F64 would be rounded, integers and 8-bit floats mean a quantised weight; the types of GGUF expand by themselves."""
 
+_ELEMENT_TYPES = {"Float32": "F32", "Float16": "F16", "BFloat16": "BF16"}
+"""MindSpore's names of the types that weights are kept in, and those of checkpoints."""
 
 Shapes = Mapping[str, tuple[int, ...]]
 """Name of each parameter of a cell to its whole shape, in the order of the layers."""
@@ -32,7 +35,8 @@ def to_checkpoint_names(config: ModelConfig, cell: nn.Cell) -> Iterator[tuple[st
         cell: result of `build` or `load`.
 
     Yields:
-        Hugging Face name and array, one tensor at a time; a tied head is left out.
+        Hugging Face name and array, one tensor at a time; a tied head is left out. bfloat16 comes as float32, see
+        `stored_types`.
     """
     yield from to_stored_form(config, parameters(cell))
 
@@ -48,7 +52,19 @@ def to_stored_form(config: ModelConfig, tensors: Mapping[str, Tensor]) -> Iterat
         Hugging Face name and array, one stored tensor at a time.
     """
     for step in family_of(config).key_map(config).steps(tensors):
-        yield from zip(step.targets, apply(step.row, [tensors[name].asnumpy() for name in step.sources]), strict=True)
+        yield from zip(step.targets, apply(step.row, [array_of(tensors[name]) for name in step.sources]), strict=True)
+
+
+def stored_types(config: ModelConfig, cell: nn.Cell) -> dict[str, str]:
+    """The element type in which each weight of a cell is kept and stored, under Hugging Face names: `F32`, `BF16`.
+
+    Args:
+        config: the cell's configuration.
+        cell: result of `build`, with all its parameters.
+    """
+    held = parameters(cell)
+    steps = family_of(config).key_map(config).steps(held)
+    return {name: _ELEMENT_TYPES[str(held[step.sources[0]].dtype)] for step in steps for name in step.targets}
 
 
 def in_cell_form(config: ModelConfig, shapes: Shapes, stored: Source) -> Source:

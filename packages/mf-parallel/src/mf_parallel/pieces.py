@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import mindspore as ms
 import numpy as np
 from mindspore import Parameter, Tensor
 from numpy.typing import NDArray
@@ -78,7 +79,7 @@ class Pieces:
         whole = np.zeros(layout.shape, np.float32)
         # Of all copies of a piece the first counts, so that each element of the sum has one term and is exact.
         if tensor is not None and self._rank in self._first_holders(name, layout):
-            local = tensor.asnumpy()
+            local = array_of(tensor)
             for box in layout.boxes(mesh, self._rank):
                 whole[box.whole] = local[box.local]
         return self._everyone.all_reduce_sum(whole.reshape(-1)).reshape(layout.shape)
@@ -91,6 +92,14 @@ class Pieces:
 
     def _layout(self, name: str) -> TensorLayout:
         return self.plan.parameters[name].layout
+
+
+def array_of(tensor: Any) -> NDArray[Any]:
+    """The values of a tensor, or of an object with a method `asnumpy`; bfloat16, which NumPy lacks, as float32."""
+    if getattr(tensor, "dtype", None) == ms.bfloat16:
+        tensor = tensor.astype(ms.float32)
+    values: NDArray[Any] = tensor.asnumpy()
+    return values
 
 
 class WholeTensors(Mapping[str, "WholeTensor"]):

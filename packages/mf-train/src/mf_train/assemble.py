@@ -23,7 +23,7 @@ from mf_models.initializers import initial_values
 from mf_models.kernels import select_kernels
 from mf_models.networks import build
 from mf_models.pretrained import open_base, open_weights
-from mf_models.weights import fitting, shapes_of, stored_layout, to_stored_form
+from mf_models.weights import fitting, shapes_of, stored_layout, stored_types, to_stored_form
 from mf_train.adapted_state import AdaptedState
 from mf_train.checkpoints import Companions, RunCheckpoints, strategy_for, upload_url
 from mf_train.data import RunData, demanded
@@ -112,10 +112,17 @@ class Job:
         axes = self.processes.axes
         return Division(plans_of(self.config, axes.mesh, shapes_of(self._whole)), axes)
 
-    @cached_property
+    @property
     def _whole(self) -> Any:
-        """The network before it is divided."""
-        return build(self.config.model.model_config)
+        """The network, before it is divided."""
+        return self._whole_and_types[0]
+
+    @cached_property
+    def _whole_and_types(self) -> tuple[Any, dict[str, str]]:
+        """The network, and the element type of each of its stored weights."""
+        model_config = self.config.model.model_config
+        network = build(model_config)
+        return network, stored_types(model_config, network)
 
     @property
     def architecture(self) -> str:
@@ -163,21 +170,16 @@ class Job:
         """The training step."""
         max_norm = self._max_grad_norm
         reduction = self.division.reduction(self.update, self._kernels)
+        rules = StepRules(
+            max_norm,
+            micro_batches(self.config, self.processes.axes.mesh),
+            seed=self.config.seed,
+            data_rank=self.processes.row_group,
+        )
         if self.stage_work is not None:
             end = MeanUpdate(self.update, reduction, max_norm)
-            return PipelineStep(self.parts, self.stage_work, self._objective, end)
-        return TrainingStep(
-            self.model,
-            self._objective,
-            self.update,
-            reduction,
-            StepRules(
-                max_norm,
-                micro_batches(self.config, self.processes.axes.mesh),
-                seed=self.config.seed,
-                data_rank=self.processes.row_group,
-            ),
-        )
+            return PipelineStep(self.parts, self.stage_work, self._objective, end, rules)
+        return TrainingStep(self.model, self._objective, self.update, reduction, rules)
 
     @cached_property
     def _rates(self) -> Any:
@@ -246,7 +248,7 @@ class Job:
     def checkpoints(self) -> RunCheckpoints:
         """Saves and restores the run."""
         files = {**files_of(self.data.tokenizer), "run.yaml": to_yaml(self.config).encode()}
-        companions = Companions(self.config.model.model_config, self.layout(), files)
+        companions = Companions(self.config.model.model_config, self.layout(), files, self._whole_and_types[1])
         # Only the main process writes.
         url = upload_url(self.config.remote_save_url) if self.processes.is_main else None
         state: SavedState
@@ -271,7 +273,7 @@ class Job:
             if not self._base.exists():
                 with mf_ckpt.Writer(self._base) as writer:
                     for name, array in to_stored_form(model_config, self.weights):
-                        writer.add(name, array)
+                        writer.add(name, array, self._whole_and_types[1][name])
                     writer.add_json("config.json", model_config.to_hf())
         return self._base
 

@@ -31,11 +31,13 @@ class Companions:
         layout: which rank holds what.
         files: name to content of further files: the tokenizer, so that a checkpoint can be used by itself, and the
             run configuration.
+        types: stored name of each weight to the element type in which it is stored; that of its array for others.
     """
 
     model_config: Any
     layout: mf_ckpt.Layout
     files: Mapping[str, bytes]
+    types: Mapping[str, str]
 
 
 class RunCheckpoints:
@@ -107,7 +109,7 @@ class RunCheckpoints:
             if slot:
                 target.add_optimizer(f"{slot}.{name}", array)
             else:
-                target.add(name, array)
+                target.add(name, array, companions.types.get(name))
         target.add_json("config.json", companions.model_config.to_hf())
         target.add_json("layout.json", companions.layout.to_json())
         target.add_json("trainer_state.json", state)

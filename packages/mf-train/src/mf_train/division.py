@@ -73,6 +73,8 @@ class Division:
         self.weights.fill(used, read)
         divide_layers(model, self.plan, self._axes, part)
         divide_experts(model, self.plan, self._axes)
+        if model.model.alibi is not None:
+            model.model.alibi.keep_heads(self._axes.position("tp"), self._axes.degree("tp"))
         self._refuse_what_needs_all(model)
         if self._axes.degree("cp") > 1:
             divide_rows(model.model, self._plans.rows, self._plans.row_length, self._axes)
@@ -143,15 +145,13 @@ class Division:
             UserError: the network is one of them.
         """
         decoder, divides_rows = model.model, self._axes.degree("cp") > 1
-        if connect_dropout(model) is not None and self._axes.degree("pp", "cp", "tp") > 1:
+        if connect_dropout(model) is not None and self._axes.degree("cp", "tp") > 1:
             raise UserError(
-                "parallel_config: the network has dropout, which follows whole rows through all blocks. Allowed: "
-                "data_parallel alone, or dropout of 0."
+                "parallel_config: the network has dropout, which follows whole rows. Allowed: model_parallel 1 and "
+                "context_parallel 1, or dropout of 0."
             )
-        if decoder.alibi is not None and (divides_rows or self._axes.degree("tp") > 1):
-            raise UserError(
-                "parallel_config: heads with ALiBi can't be divided. Allowed: model_parallel 1, context_parallel 1."
-            )
+        if decoder.alibi is not None and divides_rows:
+            raise UserError("parallel_config.context_parallel: the network has ALiBi. Allowed: 1.")
         if len(decoder.layers) > decoder.depth and divides_rows:
             raise UserError("parallel_config.context_parallel: the network predicts further tokens. Allowed: 1.")
         if self.plan.divided_tokens and any(hasattr(cell, "block_rows") for _, cell in decoder.cells_and_names()):

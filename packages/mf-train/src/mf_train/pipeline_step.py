@@ -11,13 +11,14 @@ import mindspore as ms
 import numpy as np
 from mindspore import ParameterTuple, Tensor, nn
 
+from mf_models.layers.dropout import connect_dropout
 from mf_parallel.collectives import Transfer
 from mf_parallel.pipeline.schedule import Pass
 from mf_parallel.pipeline.timeline import Action, Kind
 from mf_train.batch_tensors import tensors_of
 from mf_train.pipeline_graphs import LastPartBackward, PartBackward, PartForward
 from mf_train.pipeline_work import StagePart, StageWork
-from mf_train.step import Outcome, outcome_of, scalar_tensors
+from mf_train.step import Outcome, StepRules, outcome_of, scalar_tensors
 from mf_train.step_graphs import EndOfStep, LossSum, MeanUpdate, Sums
 from mf_train.task import Examples
 
@@ -25,7 +26,14 @@ from mf_train.task import Examples
 class PipelineStep:
     """Runs one step after another; the same for its callers as `mf_train.step.TrainingStep`."""
 
-    def __init__(self, parts: Sequence[StagePart], work: StageWork, objective: Callable[..., Any], end: MeanUpdate):
+    def __init__(
+        self,
+        parts: Sequence[StagePart],
+        work: StageWork,
+        objective: Callable[..., Any],
+        end: MeanUpdate,
+        rules: StepRules,
+    ):
         """Fixes everything but the data.
 
         Args:
@@ -33,6 +41,7 @@ class PipelineStep:
             work: what this process does in a step.
             objective: see `mf_train.task.Task.objective`.
             end: what follows when the gradients of all micro batches are added up.
+            rules: what holds for every step.
         """
         sums = Sums(end.update.targets, end.share)
         for part in parts:
@@ -40,6 +49,7 @@ class PipelineStep:
         self._graphs = [_PartGraphs(part, work, objective, sums, end) for part in parts]
         self._end = EndOfStep(sums, end)
         self._work = work
+        self._rules = rules
         self._transfers = {stage: Transfer(neighbour) for stage, neighbour in work.neighbours.items()}
 
     def compile(self, examples: Examples) -> None:
@@ -58,7 +68,12 @@ class PipelineStep:
     def __call__(self, examples: Examples, *, scale: float, number: int, learning_rate: float) -> Outcome:
         """Do one step; see `mf_train.step.TrainingStep`."""
         batch = _MicroBatches(examples, self._work, scale)
-        flow = _Flow(self._graphs, self._transfers, batch)
+
+        def begin(graphs: _PartGraphs, micro: int) -> None:
+            row = micro * len(examples.input_ids_BT) // self._work.shape.micros
+            self._rules.set_dropout_key(graphs.dropout_key, examples, number, row)
+
+        flow = _Flow(self._graphs, self._transfers, batch, begin)
         for action in self._work.actions:
             flow.do(action)
         return outcome_of(*self._end(*scalar_tensors((scale, number, learning_rate))))
@@ -94,6 +109,7 @@ class _PartGraphs:
         trained = ParameterTuple([end.update.parameters[position] for position in positions])
         self.is_last = part.part.is_last
         self.takes_ids = part.part.is_first
+        self.dropout_key = connect_dropout(part.network)
         self.forward = PartForward(part.network, work.leave)
         self.backward: nn.Cell
         if self.is_last:
@@ -117,7 +133,15 @@ class _PartGraphs:
 class _Flow:
     """What is under way between the passes of one step: inputs that are kept, results that wait for their way."""
 
-    def __init__(self, graphs: Sequence[_PartGraphs], transfers: Mapping[int, Transfer], batch: _MicroBatches):
+    def __init__(
+        self,
+        graphs: Sequence[_PartGraphs],
+        transfers: Mapping[int, Transfer],
+        batch: _MicroBatches,
+        begin: Callable[[_PartGraphs, int], None],
+    ):
+        """Takes also what is told each pass, by its part and micro batch, before it is computed."""
+        self._begin = begin
         self._graphs = graphs
         self._transfers = transfers
         self._batch = batch
@@ -140,11 +164,13 @@ class _Flow:
         x = self._batch.ids(one.micro) if graphs.takes_ids else self._arrived.pop(one)
         self._inputs[key] = x
         if not graphs.is_last:
+            self._begin(graphs, one.micro)
             self._results[one] = graphs.forward(x, self._batch.document_starts(one.micro))
 
     def _backward(self, one: Pass) -> None:
         graphs, key = self._graphs[one.chunk], (one.chunk, one.micro)
         gradient = None if graphs.is_last else self._arrived.pop(one)
+        self._begin(graphs, one.micro)
         result = graphs.backward(*graphs.arguments(self._batch, one.micro, self._inputs.pop(key), gradient))
         if not graphs.takes_ids:
             self._results[one] = result

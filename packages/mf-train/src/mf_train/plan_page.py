@@ -45,8 +45,8 @@ def _summary(found: Estimate) -> Iterator[str]:
     layout = found.layout
     yield f"{layout.devices:,} x {found.card.names[0]}, {layout.weights.mesh}, computing in {found.kind}"
     yield (
-        f"{layout.tokens_per_step:,} tokens a step: {layout.micro_batches} micro batches of {layout.rows} x "
-        f"{layout.network.row_length:,} tokens on each rank"
+        f"{layout.tokens_per_step:,} tokens a step: on each rank {layout.micro_batches:,} x {layout.rows} rows "
+        f"(micro batches and their rows) of {layout.network.row_length:,}"
     )
     needs = "fits" if found.fits else "does NOT fit"
     yield f"{needs}: {_gibibytes(found.peak)} of {found.card.memory_gib:,.1f} GiB on the rank that needs most"

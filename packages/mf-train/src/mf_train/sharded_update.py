@@ -12,6 +12,7 @@ from mindspore import Parameter, ParameterTuple, Tensor, mint, nn, ops
 from mf_parallel.buckets import plan_buckets
 from mf_parallel.collectives import AllGather, Communicator, Part
 from mf_parallel.gradients import BUCKET_BYTES
+from mf_train.masters import MASTER, has_master, renewed
 from mf_train.update import ParameterUpdate
 
 _FLOAT32_BYTES = 4
@@ -43,28 +44,33 @@ class ShardedUpdate(nn.Cell):
         super().__init__(auto_prefix=False)
         self.parameters = ParameterTuple(parameters)
         self.is_divided = tuple(is_divided)
-        targets = [
-            _piece_of(parameter, communicator.size) if divided else parameter
-            for parameter, divided in zip(parameters, is_divided, strict=True)
-        ]
-        self.targets = ParameterTuple(targets)
-        self.update = update_of(targets)
+        self.update = update_of(
+            [
+                _piece_of(parameter, communicator.size) if divided else parameter
+                for parameter, divided in zip(parameters, is_divided, strict=True)
+            ]
+        )
+        self.targets = self.update.targets
         self.takes_pieces = takes_pieces
         self.part = Part(communicator, 0)
         self.gather = AllGather(communicator, 0)
         self.ranks = communicator.size
         self.shapes = tuple(tuple(parameter.shape) for parameter in parameters)
-        self.sizes = tuple(math.prod(target.shape) for target in targets)
+        self.sizes = tuple(math.prod(target.shape) for target in self.targets)
         self.messages = tuple(self._messages())
 
     @property
     def slots(self) -> dict[str, dict[str, Parameter]]:
         """As of `mf_train.update.ParameterUpdate`, pieces where the parameter is divided."""
-        names = {target.name: whole.name for target, whole in zip(self.targets, self.parameters, strict=True)}
-        return {
-            slot: {names[target]: tensor for target, tensor in tensors.items()}
-            for slot, tensors in self.update.slots.items()
+        names = {own.name: whole.name for own, whole in zip(self.update.parameters, self.parameters, strict=True)}
+        found = {
+            slot: {names[own]: tensor for own, tensor in tensors.items()} for slot, tensors in self.update.slots.items()
         }
+        # Pieces are float32, so that those of coarser weights are masters.
+        masters = {
+            whole.name: target for whole, target in zip(self.parameters, self.targets, strict=True) if has_master(whole)
+        }
+        return found | {MASTER: masters} if masters else found
 
     @property
     def needs_whole(self) -> bool:
@@ -85,7 +91,7 @@ class ShardedUpdate(nn.Cell):
         for index, gradient in enumerate(gradients):
             if self.is_divided[index]:
                 # The weights themselves are the truth: they may have been loaded since the last step.
-                taken = ops.assign(self.targets[index], self.part(self.parameters[index]))
+                taken = ops.assign(self.targets[index], renewed(self.targets[index], self.part(self.parameters[index])))
                 gradient = ops.depend(gradient if self.takes_pieces else self.part(gradient), taken)
             own = (*own, gradient)
         done: tuple[Tensor, ...] = self.update(own, update, learning_rate)
@@ -99,7 +105,7 @@ class ShardedUpdate(nn.Cell):
             rows_NX = last.reshape((self.ranks, -1))
             for index, start, stop in message:
                 whole = rows_NX[:, start:stop].reshape(self.shapes[index])
-                done = (*done, ops.assign(self.parameters[index], whole))
+                done = (*done, ops.assign(self.parameters[index], whole.astype(self.parameters[index].dtype)))
         return done
 
     def _messages(self) -> list[tuple[tuple[int, int, int], ...]]:

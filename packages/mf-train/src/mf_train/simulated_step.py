@@ -1,4 +1,4 @@
-"""Compiles the training step of one rank for Ascend where there is no NPU; this module runs in the simulated process."""
+"""Compiles the training step of one rank for Ascend without an NPU; this module runs in the simulated process."""
 
 import time
 

@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import Any
 
 import mindspore as ms
-from mindspore import Tensor, nn
+from mindspore import Parameter, Tensor, nn
 
 from mf_models.layers.dropout import connect_dropout, set_dropout_key
 from mf_train.batch_tensors import tensors_of
@@ -80,6 +80,19 @@ class StepRules:
     seed: int = 0
     data_rank: int = 0
 
+    def set_dropout_key(self, key: Parameter | None, examples: Examples, number: int, row: int) -> None:
+        """Fix what the next pass drops.
+
+        Args:
+            key: of the network, see `mf_models.layers.dropout`; None where it has no dropout.
+            examples: this rank's rows.
+            number: of the update.
+            row: number of the first of the rows that the pass takes, among those of the rank.
+        """
+        if key is not None:
+            first_row = self.data_rank * len(examples.input_ids_BT) + row
+            set_dropout_key(key, seed=self.seed, step=number, first_row=first_row)
+
 
 class TrainingStep:
     """Runs one step after another.
@@ -141,9 +154,7 @@ class TrainingStep:
         """
 
         def begin_part(row: int) -> None:
-            if self._dropout_key is not None:
-                first_row = self._rules.data_rank * len(examples.input_ids_BT) + row
-                set_dropout_key(self._dropout_key, seed=self._rules.seed, step=number, first_row=first_row)
+            self._rules.set_dropout_key(self._dropout_key, examples, number, row)
 
         scalars, added = self._graphs.run(examples, (scale, number, learning_rate), begin_part)
         return replace(outcome_of(*scalars), added_losses=dict(zip(self._loss_names, _means(added), strict=True)))

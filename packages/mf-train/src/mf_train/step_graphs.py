@@ -186,7 +186,8 @@ class AddGradients(nn.Cell):
         if self.share is not None:
             gradients = self.share(gradients)
         for held, gradient in zip(self.sums, gradients):  # noqa: B905 - graph code knows no strict
-            ops.assign(held, mint.where(is_first, gradient, held + gradient))
+            wide = gradient.astype(held.dtype)
+            ops.assign(held, mint.where(is_first, wide, held + wide))
         return is_first
 
 

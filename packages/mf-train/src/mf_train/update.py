@@ -1,8 +1,9 @@
 """Applies an optimizer to all trainable parameters of a model, in graph code."""
 
 import numpy as np
-from mindspore import Parameter, ParameterTuple, Tensor, nn
+from mindspore import Parameter, ParameterTuple, Tensor, nn, ops
 
+from mf_train.masters import MASTER, has_master, master_of, renewed
 from mf_train.optimizer import UpdateRule
 
 
@@ -10,9 +11,10 @@ class ParameterUpdate(nn.Cell):
     """One optimizer update of every parameter.
 
     Matrices are decayed, vectors (norm weights, biases) are not. Source: MindFormers 1.3,
-    trainer/optimizer_grouped_parameters.py.
+    trainer/optimizer_grouped_parameters.py. A parameter of 16 bits is updated in float32, see `mf_train.masters`.
 
     Attributes:
+        targets: what the optimizer's formula changes, all float32: the parameters, or their masters.
         slots: name of each slot to its tensors, by the names of the parameters that have one.
         needs_whole: see `mf_train.optimizer.UpdateRule`.
     """
@@ -21,6 +23,8 @@ class ParameterUpdate(nn.Cell):
         """Takes the trainable parameters, an optimizer's formula and the decay of the matrices."""
         super().__init__(auto_prefix=False)
         self.parameters = ParameterTuple(parameters)
+        self.is_rounded = tuple(has_master(parameter) for parameter in parameters)
+        self.targets = ParameterTuple([master_of(one) if has_master(one) else one for one in parameters])
         self.slots: dict[str, dict[str, Parameter]] = {}
         states: list[Parameter] = []
         places: list[tuple[int, ...]] = []
@@ -32,6 +36,9 @@ class ParameterUpdate(nn.Cell):
                 state = Parameter(values, name=f"{slot.name}.{parameter.name}")
                 self.slots.setdefault(slot.name, {})[parameter.name] = state
                 states.append(state)
+        masters = {one.name: target for one, target in zip(parameters, self.targets, strict=True) if has_master(one)}
+        if masters:
+            self.slots[MASTER] = masters
         # One flat tuple, because MindSpore 2.10 does not count the parameters of nested ones among the cell's own.
         self.states = ParameterTuple(states)
         self.places = tuple(places)
@@ -40,11 +47,6 @@ class ParameterUpdate(nn.Cell):
         self.apply = rule.apply
         self.decays = tuple(weight_decay if len(parameter.shape) > 1 else 0.0 for parameter in parameters)
         self.indices = tuple(range(len(parameters)))
-
-    @property
-    def targets(self) -> ParameterTuple:
-        """What is changed: here the parameters themselves."""
-        return self.parameters
 
     def construct(self, gradients: tuple[Tensor, ...], update: Tensor, learning_rate: Tensor) -> tuple[Tensor, ...]:
         """Change every parameter and its slots in place.
@@ -62,6 +64,11 @@ class ParameterUpdate(nn.Cell):
             slots: tuple[Parameter, ...] = ()
             for place in self.places[index]:
                 slots = (*slots, self.states[place])
-            parameter = self.parameters[index]
-            done = (*done, self.apply(parameter, slots, gradients[index], rates, self.decays[index]))
+            parameter, target, gradient = self.parameters[index], self.targets[index], gradients[index]
+            if self.is_rounded[index]:
+                gradient = ops.depend(gradient, ops.assign(target, renewed(target, parameter)))
+            changed = self.apply(target, slots, gradient, rates, self.decays[index])
+            if self.is_rounded[index]:
+                changed = ops.assign(parameter, ops.depend(target, changed).astype(parameter.dtype))
+            done = (*done, changed)
         return done

@@ -5,7 +5,7 @@ import json
 import sys
 from dataclasses import dataclass
 
-from mf_config.command_line import OK, USER_ERROR, Command
+from mf_config.command_line import OK, USER_ERROR, Command, add_override_option
 from mf_config.decode import examine
 from mf_config.document import load
 from mf_config.dump import to_plain
@@ -37,9 +37,7 @@ class _Checked:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("configs", nargs="+", metavar="CONFIG", help="run configurations, YAML")
-    parser.add_argument(
-        "--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE", help="override a key; repeatable"
-    )
+    add_override_option(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="print notes too: what has no effect, and why")
     parser.add_argument("--to-run", action="store_true", help="fail also on what keeps a valid file from being run")
     parser.add_argument(

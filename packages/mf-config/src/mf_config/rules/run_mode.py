@@ -43,6 +43,15 @@ def architecture_of_the_family(checked: Checked) -> Iterator[Finding]:
         yield Finding("model.arch.type", what, allowed, nearest(arch.type, family.architectures))
 
 
+@rule("sizes-of-the-architecture", Severity.ERROR, "model.arch.type", "model.model_config.type")
+def sizes_of_the_architecture(checked: Checked) -> Iterator[Finding]:
+    """The sizes fit the network that model.arch.type names, also those in the section of another family."""
+    family = checked.config.model.model_config
+    for name, what, allowed in family.problems() if hasattr(family, "problems") else ():
+        if "." not in name:
+            yield Finding(f"model.model_config.{name}", what, allowed)
+
+
 @rule("architecture-is-built", Severity.BLOCKER, "model.arch.type")
 def architecture_is_built(checked: Checked) -> Iterator[Finding]:
     """The network of model.arch.type can be run by this version."""
@@ -96,6 +105,7 @@ def paths_are_filled_in(checked: Checked) -> Iterator[Finding]:
 RULES = (
     sections_of_the_run_mode,
     architecture_of_the_family,
+    sizes_of_the_architecture,
     architecture_is_built,
     tokenizer_of_each_dataset,
     learning_rate_is_given,

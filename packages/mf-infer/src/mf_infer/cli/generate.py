@@ -3,16 +3,14 @@
 import argparse
 import json
 import sys
-import time
 from pathlib import Path
 
 from mf_config.command_line import FAILURE, OK, Command
 from mf_config.problems import UserError
 from mf_infer.batch import answered, read_jobs, run_batch
+from mf_infer.cli.progress import Progress
 from mf_infer.cli.settings import add_load_options, add_settings, given_settings, open_model
 from mf_infer.cli.text import print_stream, print_title
-
-_SECONDS_BETWEEN_LINES = 1.0
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,23 +63,10 @@ def _from_file(parsed: argparse.Namespace) -> int:
     if not left:
         return OK
     llm = open_model(parsed)
-    failed = run_batch(llm, left, given_settings(parsed), output, _Progress())
+    failed = run_batch(llm, left, given_settings(parsed), output, Progress("answers"))
     if failed:
         print(f"{failed} prompts could not be answered; their lines in {output} say why", file=sys.stderr)
     return FAILURE if failed else OK
-
-
-class _Progress:
-    """Prints how far the work is, at most once a second and at its end."""
-
-    def __init__(self) -> None:
-        self._started = self._printed = time.monotonic()
-
-    def __call__(self, done: int, total: int) -> None:
-        now = time.monotonic()
-        if done == total or now - self._printed >= _SECONDS_BETWEEN_LINES:
-            self._printed = now
-            print(f"{done}/{total} answers, {now - self._started:.0f} s", file=sys.stderr)
 
 
 GENERATE = Command("generate", "Continue prompts, each token as it comes.", _add_arguments, _generate)

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 from mf_config.command_line import run_command_line
+from mf_infer.cli.bench import BENCH
+from mf_infer.cli.chat import CHAT
 from mf_infer.cli.generate import GENERATE
 from mf_infer.cli.serve import SERVE
 
@@ -15,4 +17,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status.
     """
-    return run_command_line("mf-infer", "Generate text with large language models.", [GENERATE, SERVE], arguments)
+    return run_command_line(
+        "mf-infer", "Generate text with large language models.", [GENERATE, CHAT, SERVE, BENCH], arguments
+    )

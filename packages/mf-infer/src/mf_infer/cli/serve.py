@@ -57,8 +57,8 @@ def _serve(parsed: argparse.Namespace) -> int:
     # Not on top: other subcommands need not wait for the packages of the server.
     from mf_infer.server.serving import bind, serve
 
-    listener = bind(parsed.host, parsed.port)
-    return serve(open_model(parsed), options, listener)
+    with bind(parsed.host, parsed.port) as listener:
+        return serve(open_model(parsed), options, listener)
 
 
 def _name_of(path: Path) -> str:

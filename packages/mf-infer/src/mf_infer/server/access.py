@@ -17,7 +17,7 @@ LOG = logging.getLogger("mf_infer.access")
 
 _SCHEME = "bearer "
 _LONGEST_PATH = 200
-_GONE = 499
+CLIENT_GONE = 499
 """Status in the log of a request whose client went before there was one."""
 
 
@@ -68,7 +68,7 @@ class AccessLog:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started, status = time.perf_counter(), _GONE
+        started, status = time.perf_counter(), CLIENT_GONE
 
         async def noting(message: Message) -> None:
             nonlocal status

@@ -1,5 +1,6 @@
 """The paths of the server."""
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,7 +15,7 @@ from starlette.routing import Route
 
 from mf_config.problems import UserError
 from mf_infer.llm import LLM
-from mf_infer.server.access import AccessLog, KeyCheck
+from mf_infer.server.access import CLIENT_GONE, AccessLog, KeyCheck
 from mf_infer.server.answering import Answering
 from mf_infer.server.bodies import (
     ChatBody,
@@ -24,7 +25,7 @@ from mf_infer.server.bodies import (
     TokenizeBody,
     read_body,
 )
-from mf_infer.server.connection import ClientGoneError, EventStream, read_json, while_connected
+from mf_infer.server.connection import ClientGoneError, EventStream, in_time, read_json, while_connected
 from mf_infer.server.errors import ApiError, EngineStoppedError, as_api_error
 from mf_infer.server.gate import Gate
 from mf_infer.server.jobs import JobMaker
@@ -78,19 +79,15 @@ class Api:
     async def tokenize(self, request: Request) -> Response:
         """Tokens of a text or of a conversation."""
         body = read_body(TokenizeBody, await self._content(request))
-        if body.messages is not None:
-            tokens = self._maker.conversation_ids(body.messages, body.tools)
-        else:
-            tokens = self._maker.tokenizer.encode(body.prompt or "", add_special_tokens=body.add_special_tokens)
+        # A long text takes its time, and other clients should not wait for it.
+        tokens = await asyncio.to_thread(self._tokens, body)
         most = self._llm.config.max_positions
         return JSONResponse({"tokens": tokens, "count": len(tokens), "max_model_len": most})
 
     async def detokenize(self, request: Request) -> Response:
         """Text of tokens."""
         body = read_body(DetokenizeBody, await self._content(request))
-        # Checks that the model knows the tokens.
-        tokens = self._llm.encode({"prompt_token_ids": body.tokens}) if body.tokens else []
-        return JSONResponse({"prompt": self._maker.tokenizer.decode(tokens, skip_special_tokens=False)})
+        return JSONResponse({"prompt": await asyncio.to_thread(self._text, body)})
 
     async def health(self, request: Request) -> Response:
         """Whether requests are answered: status 200 or 503."""
@@ -101,6 +98,16 @@ class Api:
         """The metrics."""
         return Response(self.metrics.text(), headers={"Content-Type": CONTENT_TYPE})
 
+    def _tokens(self, body: TokenizeBody) -> list[int]:
+        if body.messages is not None:
+            return self._maker.conversation_ids(body.messages, body.tools)
+        return self._maker.tokenizer.encode(body.prompt or "", add_special_tokens=body.add_special_tokens)
+
+    def _text(self, body: DetokenizeBody) -> str:
+        # Checks that the model knows the tokens.
+        tokens = self._llm.encode({"prompt_token_ids": body.tokens}) if body.tokens else []
+        return self._maker.tokenizer.decode(tokens, skip_special_tokens=False)
+
     async def _content(self, request: Request) -> Any:
         return await read_json(request, self._options.max_body_bytes)
 
@@ -108,10 +115,8 @@ class Api:
         timeout_s = self._options.timeout_s
         if body.stream:
             return EventStream(self._answering.events(body), timeout_s)
-        try:
-            return JSONResponse(await while_connected(request.receive, self._answering.whole(body), timeout_s))
-        except ClientGoneError:
-            return Response(status_code=499)
+        async with in_time(timeout_s):
+            return JSONResponse(await while_connected(request.receive, self._answering.whole(body)))
 
     def _model(self) -> dict[str, Any]:
         return {
@@ -164,8 +169,13 @@ async def _refuse_path(request: Request, error: Exception) -> Response:
     return JSONResponse(ApiError(error.status_code, message).content(), error.status_code, error.headers)
 
 
+async def _see_off(_: Request, __: Exception) -> Response:
+    return Response(status_code=CLIENT_GONE)
+
+
 _HANDLERS: Mapping[Any, Callable[[Request, Exception], Any]] = {
     HTTPException: _refuse_path,
-    **dict.fromkeys((ApiError, UserError, EngineStoppedError, Exception), _refuse),
+    ClientGoneError: _see_off,
+    **dict.fromkeys((ApiError, UserError, EngineStoppedError, RecursionError, Exception), _refuse),
 }
 """Every error has OpenAI's shape."""

@@ -15,6 +15,9 @@ from mf_infer.server.rules import Mistake, mistake
 
 _NO_LIMIT = 2**31
 
+_MOST_ENTRIES = {"stop": 16, "stop_token_ids": 300, "bad_words": 300, "logit_bias": 300}
+"""Each entry is looked at for each token of the answer."""
+
 UNSERVED: Mapping[str, tuple[Any, ...]] = {
     "audio": (),
     "function_call": ("none",),
@@ -27,7 +30,16 @@ UNSERVED: Mapping[str, tuple[Any, ...]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class GenerationBody:
+class Body:
+    """What all bodies have in common."""
+
+    def mistakes(self) -> Iterator[Mistake]:
+        """What keys that are right alone have wrong together."""
+        yield from ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationBody(Body):
     """What both kinds of completions may ask for.
 
     Attributes:
@@ -50,7 +62,7 @@ class GenerationBody:
         return bool((self.stream_options or {}).get("include_usage"))
 
     def mistakes(self) -> Iterator[Mistake]:
-        """What keys that are right alone have wrong together."""
+        """See `Body.mistakes`."""
         if self.stream_options is not None and not self.stream:
             yield Mistake("stream_options", "stream_options: can't be used. Allowed: only with stream: true.")
 
@@ -78,7 +90,7 @@ class ChatBody(GenerationBody):
     max_completion_tokens: Annotated[int | None, rules.COUNT] = None
 
     def mistakes(self) -> Iterator[Mistake]:
-        """See `GenerationBody.mistakes`."""
+        """See `Body.mistakes`."""
         yield from super().mistakes()
         if self.top_logprobs is not None and not self.logprobs:
             yield Mistake("top_logprobs", "top_logprobs: can't be used. Allowed: only with logprobs: true.")
@@ -97,14 +109,14 @@ class CompletionBody(GenerationBody):
     echo: Annotated[bool, rules.FLAG] = False
 
     def mistakes(self) -> Iterator[Mistake]:
-        """See `GenerationBody.mistakes`."""
+        """See `Body.mistakes`."""
         yield from super().mistakes()
         if self.echo and self.stream:
             yield Mistake("echo", "echo: can't be used. Allowed: only without stream.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokenizeBody:
+class TokenizeBody(Body):
     """Body of `/tokenize`: a `prompt`, or `messages` that the chat template writes.
 
     Attributes:
@@ -120,13 +132,13 @@ class TokenizeBody:
     add_special_tokens: Annotated[bool, rules.FLAG] = True
 
     def mistakes(self) -> Iterator[Mistake]:
-        """See `GenerationBody.mistakes`."""
+        """See `Body.mistakes`."""
         if (self.prompt is None) == (self.messages is None):
             yield Mistake("prompt", "prompt: is missing, or given twice. Allowed: one of prompt, messages.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class DetokenizeBody:
+class DetokenizeBody(Body):
     """Body of `/detokenize`.
 
     Attributes:
@@ -135,15 +147,11 @@ class DetokenizeBody:
 
     tokens: Annotated[list[int], rules.TOKENS]
 
-    def mistakes(self) -> Iterator[Mistake]:
-        """See `GenerationBody.mistakes`."""
-        yield from ()
+
+SomeBody = TypeVar("SomeBody", bound=Body)
 
 
-Body = TypeVar("Body", ChatBody, CompletionBody, TokenizeBody, DetokenizeBody)
-
-
-def read_body(kind: type[Body], content: object) -> Body:
+def read_body(kind: type[SomeBody], content: object) -> SomeBody:
     """Make a body of what JSON holds.
 
     Args:
@@ -206,8 +214,11 @@ def _setting_mistakes(settings: Mapping[str, Any]) -> Iterator[Mistake]:
             # Without a limit of its own, fewest tokens would be held against that of the default.
             SamplingParams(**{"max_tokens": _NO_LIMIT, name: value})
         except UserError as error:
-            allowed = str(error).rpartition(" Allowed: ")[2].removesuffix(".")
-            yield mistake(name, value, allowed)
+            yield Mistake(name, str(error))
+            continue
+        most = _MOST_ENTRIES.get(name)
+        if most and not isinstance(value, str) and len(value) > most:
+            yield Mistake(name, f"{name}: it has {len(value)} entries. Allowed: up to {most}.")
 
 
 def _unserved(given: Mapping[str, Any]) -> Iterator[Mistake]:

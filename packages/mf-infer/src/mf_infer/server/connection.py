@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Coroutine
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, TypeVar
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -34,6 +34,8 @@ async def read_json(request: Request, most_bytes: int) -> Any:
         most_bytes: how long the body may be.
     Raises:
         ApiError: it is too long, comes too slowly, or is not JSON in UTF-8.
+        RecursionError: it nests too deeply.
+        ClientGoneError: the client has gone before its end.
     """
     body = b""
     try:
@@ -44,13 +46,14 @@ async def read_json(request: Request, most_bytes: int) -> Any:
                     raise ApiError(413, f"body: it is too long. Allowed: up to {most_bytes} bytes.")
     except TimeoutError:
         raise ApiError(408, f"body: it did not come within {_BODY_S:g} seconds.") from None
+    except ClientDisconnect:
+        raise ClientGoneError from None
     try:
         content = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant)
         # A text with half of a surrogate pair has no bytes, so that no tokenizer can read it.
         json.dumps(content, ensure_ascii=False).encode("utf-8")
-    except (ValueError, RecursionError) as error:
-        reason = "it nests too deeply" if isinstance(error, RecursionError) else str(error)
-        raise ApiError(400, f"body: it can't be read as JSON in UTF-8: {reason}.") from None
+    except ValueError as error:
+        raise ApiError(400, f"body: it can't be read as JSON in UTF-8: {error}.") from None
     return content
 
 
@@ -58,31 +61,43 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no number of JSON")
 
 
-async def while_connected(receive: Receive, work: Coroutine[Any, Any, Result], timeout_s: float | None) -> Result:
+async def while_connected(receive: Receive, work: Coroutine[Any, Any, Result]) -> Result:
     """Await work, and cancel it as soon as the client has gone.
 
     Args:
         receive: tells of the client; its body has been read.
         work: what to await.
-        timeout_s: seconds that it may take; None where it has a limit of its own.
     Raises:
         ClientGoneError: the client has gone first.
-        ApiError: it took too long.
     """
     working = asyncio.create_task(work)
     leaving = asyncio.create_task(_disconnected(receive))
     try:
-        await asyncio.wait((working, leaving), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
         if working.done():
             return working.result()
-        if leaving.done():
-            raise ClientGoneError
-        assert timeout_s is not None
-        raise timed_out(timeout_s)
+        raise ClientGoneError
     finally:
         for task in (working, leaving):
             task.cancel()
         await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+@asynccontextmanager
+async def in_time(timeout_s: float) -> AsyncIterator[None]:
+    """Bound what is awaited in the context.
+
+    Args:
+        timeout_s: seconds that it may take.
+    Raises:
+        ApiError: it took longer.
+    """
+    try:
+        async with asyncio.timeout(timeout_s):
+            yield
+    except TimeoutError:
+        message = f"the request took longer than {timeout_s:g} seconds, as long as the server allows."
+        raise ApiError(504, message) from None
 
 
 async def _disconnected(receive: Receive) -> None:
@@ -109,21 +124,19 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the events until the last one, or until the client goes."""
-        try:
-            await while_connected(receive, self._send_all(send), None)
-        except ClientGoneError:
-            return
+        with suppress(ClientGoneError):
+            await while_connected(receive, self._send_all(send))
 
     async def _send_all(self, send: Send) -> None:
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with in_time(self._timeout_s):
                 await self._send_events(send)
-        except (ApiError, UserError, EngineStoppedError, TimeoutError) as error:
-            refusal = timed_out(self._timeout_s) if isinstance(error, TimeoutError) else as_api_error(error)
+        except (ApiError, UserError, EngineStoppedError) as error:
             if not self._has_begun:
-                raise refusal from error
-            async with asyncio.timeout(_FAREWELL_S):
-                await self._send(send, json.dumps(refusal.content()), more=False)
+                raise
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_FAREWELL_S):
+                    await self._send(send, json.dumps(as_api_error(error).content()), more=False)
 
     async def _send_events(self, send: Send) -> None:
         async with aclosing(self._events) as events:
@@ -136,8 +149,3 @@ class EventStream(Response):
 
     async def _send(self, send: Send, data: str, more: bool) -> None:
         await send({"type": "http.response.body", "body": f"data: {data}\n\n".encode(), "more_body": more})
-
-
-def timed_out(timeout_s: float) -> ApiError:
-    """The answer to a request that took too long."""
-    return ApiError(504, f"the request took longer than {timeout_s:g} seconds, as long as the server allows.")

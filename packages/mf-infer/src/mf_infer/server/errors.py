@@ -59,6 +59,8 @@ def as_api_error(error: Exception) -> ApiError:
         message = str(error)
         key = message.partition(":")[0]
         return ApiError(400, message, param=key if key.isidentifier() else None)
+    if isinstance(error, RecursionError):
+        return ApiError(400, "body: it nests too deeply.")
     if isinstance(error, EngineStoppedError):
         return ApiError(503, "the engine has stopped, so no request can be answered.")
     return ApiError(500, "the server has failed on this request; its log says why.")

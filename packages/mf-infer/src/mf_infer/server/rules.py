@@ -6,12 +6,10 @@ from typing import Any
 
 from mf_config.problems import name_values
 from mf_config.suggest import nearest
-from mf_infer.checks import is_integer, is_list
+from mf_infer.checks import is_integer, is_list, refusal
 from mf_infer.sampling_params import MOST_LOGPROBS
 
 ROLES = ("system", "user", "assistant", "tool")
-
-_LONGEST_QUOTE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +34,11 @@ def mistake(key: str, value: object, allowed: str, hint: str = "") -> Mistake:
 
     Args:
         key: its key.
-        value: the value, of which a long one is quoted in part.
+        value: the value.
         allowed: what could be.
         hint: a further sentence.
     """
-    quoted = repr(value)
-    quoted = quoted if len(quoted) <= _LONGEST_QUOTE else f"{quoted[:_LONGEST_QUOTE]}…"
-    return Mistake(key, f"{key}: {quoted} can't be used. Allowed: {allowed}.{hint}")
+    return Mistake(key, refusal(key, value, allowed) + hint)
 
 
 def _rule(fits: Callable[[Any], bool], allowed: str) -> Rule:

@@ -11,18 +11,22 @@ import uvicorn
 from mf_config.command_line import FAILURE, OK
 from mf_infer.checks import check
 from mf_infer.llm import LLM
+from mf_infer.sampling_params import SamplingParams
 from mf_infer.server.app import Api, build_app
 from mf_infer.server.options import ServerOptions
 from mf_infer.server.worker import EngineWorker
 
 LOG = logging.getLogger("mf_infer.server")
 
+_FIRST_REQUEST = SamplingParams(temperature=0, max_tokens=2, ignore_eos=True)
+"""Compiles what every request needs, so that the server answers quickly as soon as it listens."""
+
 _CLOSING_S = 2
 """Seconds for connections whose requests were given up."""
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Take an address, so that nobody else has it when the model is loaded.
+    """Take an address, so that one that somebody has is known before the model is loaded.
 
     Args:
         host: a name or an address of this machine.
@@ -88,12 +92,14 @@ def serve(llm: LLM, options: ServerOptions, listener: socket.socket) -> int:
     Args:
         llm: the model; nobody else may use it.
         options: names, keys and limits.
-        listener: from `bind`; closed at the end.
+        listener: from `bind`.
     Returns:
         The exit status; a failure where the engine has stopped by itself.
     Raises:
-        UserError: the model has no tokenizer.
+        UserError: the model has no tokenizer, or computes nothing of sense.
     """
+    LOG.info("loaded %s; the first graphs compile", llm.path)
+    llm.generate({"prompt_token_ids": [0, 0]}, _FIRST_REQUEST)
     worker = EngineWorker(llm.engine)
     try:
         api = Api(llm, worker, options)
@@ -108,4 +114,3 @@ def serve(llm: LLM, options: ServerOptions, listener: socket.socket) -> int:
     finally:
         worker.stop()
         worker.join()
-        listener.close()

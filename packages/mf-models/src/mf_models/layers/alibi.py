@@ -25,11 +25,17 @@ def alibi_slopes(heads: int) -> np.ndarray:
 
 
 class AlibiMask(nn.Cell):
-    """Adds each head's penalty of distance to a mask; the heads are those of the whole network."""
+    """Adds each head's penalty of distance to a mask."""
 
     def __init__(self, heads: int):
         super().__init__()
         self.slopes_N11 = Tensor(alibi_slopes(heads).astype(np.float32).reshape((-1, 1, 1)))
+
+    def keep_heads(self, part: int, parts: int) -> None:
+        """Keep the slopes of one of some equal parts of the heads, counted from 0; call it before it is compiled."""
+        slopes_N11 = self.slopes_N11.asnumpy()
+        count = len(slopes_N11) // parts
+        self.slopes_N11 = Tensor(slopes_N11[part * count : (part + 1) * count])
 
     def construct(self, mask_BTS: Tensor, places_BT: Tensor) -> Tensor:
         """One mask a head.

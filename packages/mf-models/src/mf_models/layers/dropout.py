@@ -94,7 +94,7 @@ class Dropout(nn.Cell):
 
 
 def connect_dropout(model: nn.Cell) -> Parameter | None:
-    """Let all dropout of a model draw from one key; may be called again when cells were added.
+    """Let all dropout of a model draw from one key; may be called again when cells were added or taken away.
 
     Args:
         model: any cell.
@@ -108,7 +108,9 @@ def connect_dropout(model: nn.Cell) -> Parameter | None:
     keys = [cell.key for _, cell in found if cell.key is not None]
     key = keys[0] if keys else Parameter(Tensor(np.zeros(2, np.int32)), name=DROPOUT_KEY, requires_grad=False)
     for name, cell in found:
-        cell.key, cell.stream = key, Tensor(_int32(_digest(name)))
+        # A cell keeps its stream when its name changes, as in a part of a network.
+        if cell.key is None:
+            cell.key, cell.stream = key, Tensor(_int32(_digest(name)))
     return key
 
 

@@ -80,7 +80,9 @@ class RoutedExperts(nn.Cell):
             [B, T, D], and in training the losses.
         """
         x_ND = x_BTD.reshape((-1, x_BTD.shape[-1]))
-        choice_NK, scores_NE, logits_NE = self.router(x_ND)
+        # The outputs of the router have no name, because the compiler warns of a name that inference does not use.
+        routed = self.router(x_ND)
+        choice_NK, scores_NE = routed[0], routed[1]
         (slot_NK, kept_NK, choice_S, filled_S), expert_X, blocks = self.slots(choice_NK)
         rows_SD = self.spread_rows(x_ND, choice_S, slot_NK, kept_NK)
         y_XRD = self.ffn(rows_SD.reshape((blocks, -1, rows_SD.shape[-1])), expert_X)
@@ -88,7 +90,7 @@ class RoutedExperts(nn.Cell):
         y_ND = self.collect_rows(y_XRD.reshape(rows_SD.shape), weight_NK, choice_S, filled_S, slot_NK)
         losses: Losses = ()
         if self.training and self.moe.loss_names:
-            losses = (router_losses(choice_NK, scores_NE, logits_NE, self.moe, x_BTD.shape[0]),)
+            losses = (router_losses(choice_NK, scores_NE, routed[2], self.moe, x_BTD.shape[0]),)
         return y_ND.reshape(x_BTD.shape), losses
 
     def slots(self, choice_NK: Tensor) -> tuple[Slots, Tensor | None, int]:

@@ -7,10 +7,12 @@ from mindspore import ParameterTuple, Tensor, nn
 from mf_models.kernels.select import select_kernels
 from mf_models.networks import build
 from mf_models.pretrained import read_config
-from mf_parallel.simulation.graphs import compile_graph
+from mf_parallel.simulation.graphs import CompiledGraph, compile_graph
 
 COMPILE = "mf_models.report.ascend:compile_network"
 """For `mf_parallel.simulation.simulate`."""
+
+_ROWS, _TOKENS = 2, 16
 
 
 class _Gradients(nn.Cell):
@@ -33,6 +35,17 @@ class _Gradients(nn.Cell):
         return found
 
 
+def logits_graph(model: nn.Cell) -> CompiledGraph:
+    """The graph of a network's logits, for two short rows."""
+    return compile_graph(model, Tensor(np.zeros((_ROWS, _TOKENS), np.int32)))
+
+
+def gradients_graph(model: nn.Cell) -> CompiledGraph:
+    """The graph of a network's loss and gradients, for two short rows."""
+    ids, labels = np.zeros((_ROWS, _TOKENS), np.int32), np.zeros(_ROWS * _TOKENS, np.int32)
+    return compile_graph(_Gradients(model), Tensor(ids), Tensor(labels), Tensor(1.0, ms.float32))
+
+
 def compile_network(path: str, stages: list[str]) -> dict[str, dict[str, int]]:
     """Compile a network with the kernels for Ascend.
 
@@ -44,12 +57,7 @@ def compile_network(path: str, stages: list[str]) -> dict[str, dict[str, int]]:
         For each stage, how often its graph calls each operator.
     """
     model = build(read_config(path))
-    ids = Tensor(np.zeros((2, 16), np.int32))
-    found = {}
-    for stage in stages:
-        if stage == "forward":
-            graph = compile_graph(model, ids)
-        else:
-            graph = compile_graph(_Gradients(model), ids, Tensor(np.zeros(32, np.int32)), Tensor(1.0, ms.float32))
-        found[stage] = dict(graph.operators())
-    return found
+    return {stage: dict(_GRAPHS[stage](model).operators()) for stage in stages}
+
+
+_GRAPHS = {"forward": logits_graph, "backward": gradients_graph}

@@ -1,5 +1,6 @@
 """A model with known results, and the comparisons of this package with them on the current device."""
 
+import json
 import shutil
 import tempfile
 from functools import cached_property
@@ -11,10 +12,13 @@ from mindspore import Tensor, nn
 
 import mf_ckpt
 from mf_models.cache import CachedStep
+from mf_models.initializers import initialize
 from mf_models.model_config import ModelConfig
+from mf_models.networks import build
 from mf_models.pet.lora import LoraConfig
 from mf_models.pet.lora.attach import attach
 from mf_models.pretrained import load
+from mf_models.registry import config_from_hf
 from mf_models.report.cells import Cell, measured
 from mf_models.weights import to_checkpoint_names
 
@@ -28,6 +32,9 @@ MERGED_BOUND = 1e-5
 """Of the size of the largest logit: how far merging may move a model with LoRA."""
 
 _BLOCK_SIZE = 8
+
+_DEVIATION = 0.2
+"""Standard deviation of drawn weights: large enough that changes of narrow models show."""
 
 
 class Golden:
@@ -123,10 +130,32 @@ class Golden:
     def _step(self) -> tuple[CachedStep, Tensor]:
         """A step with a cache for two rows, and the blocks of these."""
         model = self.loaded[1]
-        longest = max(self.arrays["input_ids"].shape[1], *(len(self.arrays[f"prompt{i}"]) + 24 for i in (0, 1)))
+        prompts = [len(array) for name, array in self.arrays.items() if name.startswith("prompt")]
+        longest = max([self.arrays["input_ids"].shape[1], *(length + 24 for length in prompts)])
         blocks = -(-longest // _BLOCK_SIZE)
         tables = np.arange(1, 2 * blocks + 1).reshape((2, blocks))
         return CachedStep(model, model.new_cache(2 * blocks + 1, _BLOCK_SIZE)), _int32(tables)
+
+
+def draw(path: Path, folder: Path) -> Golden:
+    """A model with drawn weights, for the checks that compare it with itself: round trip, LoRA and cache.
+
+    Args:
+        path: a directory with its config.json.
+        folder: an empty one, to which the model is written.
+    """
+    data = json.loads((path / "config.json").read_text(encoding="utf-8"))
+    config: Any = config_from_hf(data, f"{path.name}/config.json")
+    network = build(config)
+    network.initializer_range = _DEVIATION
+    initialize(network, 0)
+    with mf_ckpt.Writer(folder / path.name) as writer:
+        for name, array in to_checkpoint_names(config, network):
+            writer.add(name, array)
+        writer.add_json("config.json", config.to_hf())
+    ids = np.random.default_rng(0).integers(0, config.vocab_size, (2, 12))
+    np.savez(folder / path.name / "golden.npz", input_ids=ids)
+    return Golden(folder / path.name)
 
 
 def _same(stored: np.ndarray, written: np.ndarray | None) -> bool:

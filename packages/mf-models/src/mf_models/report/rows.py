@@ -1,6 +1,7 @@
 """The rows of the report: every family that is registered, and each golden model of it."""
 
 import json
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,18 +11,22 @@ from mf_config.schema import tag_of
 from mf_models.registry import config_from_hf
 from mf_models.report.ascend import COMPILE
 from mf_models.report.cells import COLUMNS, Cell, Row, not_measured
-from mf_models.report.golden import Golden
+from mf_models.report.golden import Golden, draw
 from mf_parallel.simulation import SimulationError, simulate
 
-_ON_HOST: dict[str, Callable[[Golden], Cell]] = {
+_AGAINST_OTHERS: dict[str, Callable[[Golden], Cell]] = {
     "logits": Golden.check_logits,
     "loss": Golden.check_loss,
     "greedy tokens": Golden.check_greedy,
+}
+"""Column to the comparison with what an independent program computed."""
+
+_AGAINST_ITSELF: dict[str, Callable[[Golden], Cell]] = {
     "round trip": Golden.check_round_trip,
     "LoRA": Golden.check_lora,
     "cache": Golden.check_cache,
 }
-"""Column to the check of what is computed on the current device."""
+"""Column to the comparison of two ways to the same result."""
 
 _ON_ASCEND = {"forward": "Ascend forward", "backward": "Ascend backward"}
 """Stage of the compilation to column."""
@@ -34,11 +39,21 @@ _FUSED = {
 """The operators that `mf_models.kernels` chooses on Ascend in place of several."""
 
 
+_GOLDEN = "golden.npz"
+
+_NO_GOLDEN = (
+    "no golden model: the logits and gradients of the network are compared with a forward pass in NumPy in the tests"
+)
+
+_NOT_ASKED = "not asked for"
+
+
 def rows(folder: Path, with_ascend: bool = True) -> Iterator[Row]:
     """Measure.
 
     Args:
-        folder: holds the golden models, see `Golden`, each in a directory.
+        folder: holds the golden models, see `Golden`, each in a directory. For families without any, a directory may
+            hold a config.json alone: its weights are drawn.
         with_ascend: whether to compile for Ascend too, which takes some seconds a model.
 
     Yields:
@@ -51,9 +66,10 @@ def rows(folder: Path, with_ascend: bool = True) -> Iterator[Row]:
         if tag is not None and tag.pending:
             yield _empty_row(name, "", f"no network yet: {tag.pending}")
         elif not models.get(cls):
-            yield _empty_row(name, "", f"no golden model of it in {folder}")
+            yield _empty_row(name, "", f"no model of it in {folder}")
         else:
-            yield from (_row(name, path, with_ascend) for path in models[cls])
+            known = [path for path in models[cls] if (path / _GOLDEN).is_file()]
+            yield from (_row(name, path, with_ascend) for path in known or models[cls])
     yield from strangers
 
 
@@ -68,11 +84,11 @@ def _families() -> dict[str, type]:
 
 
 def _golden_models(folder: Path) -> tuple[dict[type, list[Path]], list[Row]]:
-    """The family's configuration to its golden models, and rows for the models that no family takes."""
+    """The family's configuration to the models of it, and rows for the golden models that no family takes."""
     models: dict[type, list[Path]] = {}
     strangers = []
-    paths = sorted(file.parent for file in folder.glob("*/golden.npz") if (file.parent / "config.json").is_file())
-    if not paths:
+    paths = sorted(file.parent for file in folder.glob("*/config.json"))
+    if not any((path / _GOLDEN).is_file() for path in paths):
         allowed = "a folder of directories with config.json and golden.npz"
         raise UserError(f"{folder}: no golden models. Allowed: {allowed}.")
     for path in paths:
@@ -80,7 +96,8 @@ def _golden_models(folder: Path) -> tuple[dict[type, list[Path]], list[Row]]:
         try:
             models.setdefault(type(config_from_hf(data, f"{path.name}/config.json")), []).append(path)
         except UserError as error:
-            strangers.append(_empty_row(str(data.get("model_type", "")), path.name, str(error)))
+            if (path / _GOLDEN).is_file():
+                strangers.append(_empty_row(str(data.get("model_type", "")), path.name, str(error)))
     return models, strangers
 
 
@@ -89,12 +106,14 @@ def _empty_row(family: str, model: str, reason: str) -> Row:
 
 
 def _row(family: str, path: Path, with_ascend: bool) -> Row:
-    golden = Golden(path)
-    cells = {column: _checked(check, golden) for column, check in _ON_HOST.items()}
-    if with_ascend:
-        cells |= _compiled(path)
-    else:
-        cells |= dict.fromkeys(_ON_ASCEND.values(), not_measured("not asked for"))
+    with tempfile.TemporaryDirectory() as folder:
+        if (path / _GOLDEN).is_file():
+            golden = Golden(path)
+            cells = {column: _checked(check, golden) for column, check in _AGAINST_OTHERS.items()}
+        else:
+            golden, cells = draw(path, Path(folder)), dict.fromkeys(_AGAINST_OTHERS, not_measured(_NO_GOLDEN))
+        cells |= {column: _checked(check, golden) for column, check in _AGAINST_ITSELF.items()}
+        cells |= _compiled(golden.path) if with_ascend else dict.fromkeys(_ON_ASCEND.values(), not_measured(_NOT_ASKED))
     return Row(family, path.name, cells)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from mf_config import RunConfig, decode, load
 from mf_config.cli import explain
-from mf_config.command_line import OK, Command
+from mf_config.command_line import OK, Command, add_override_option
 from mf_config.problems import UserError
 from mf_train.schedule import WarmUp
 
@@ -26,9 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--updates", type=int, metavar="N", help=f"updates of the run; total_steps, else {_UPDATES}, where absent"
     )
-    parser.add_argument(
-        "--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE", help="override a key; repeatable"
-    )
+    add_override_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

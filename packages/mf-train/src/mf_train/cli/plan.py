@@ -5,7 +5,7 @@ import json
 import sys
 
 from mf_config import decode, load
-from mf_config.command_line import Command
+from mf_config.command_line import Command, add_override_option
 
 _DEVICES = {"CPU": "CPU", "Ascend": "Ascend910B"}
 """The card that stands for each device_target where none is named."""
@@ -14,9 +14,7 @@ _DEVICES = {"CPU": "CPU", "Ascend": "Ascend910B"}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("config", help="a run configuration, YAML")
-    parser.add_argument(
-        "--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE", help="override a key; repeatable"
-    )
+    add_override_option(parser)
     parser.add_argument(
         "--devices", type=_positive, metavar="N", help="devices of the job; as the degrees say if absent"
     )

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from mf_config import ConfigError, examine, load
-from mf_config.command_line import Command
+from mf_config.command_line import Command, add_override_option
 from mf_config.problems import blockers_in
 from mf_models.threads import sleep_while_waiting
 from mf_train.dispatch import run_mode
@@ -16,9 +16,7 @@ from mf_train.process_count import check_process_count
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("config", help="a run configuration, YAML")
-    parser.add_argument(
-        "--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE", help="override a key; repeatable"
-    )
+    add_override_option(parser)
     parser.add_argument("--workers", type=_positive, default=1, metavar="N", help="start N local processes")
     parser.add_argument(
         "--stop-after", type=_positive, metavar="STEPS", help="stop, with a checkpoint, when this start has done STEPS"

@@ -16,6 +16,7 @@ from mf_models.layers.causal_lm import CausalLanguageModel
 from mf_models.networks import parameters
 from mf_models.pet.lora.config import LoraConfig
 from mf_models.pet.lora.targets import WEIGHT, Target
+from mf_parallel.pieces import array_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ class LoraAdaptation:
         return {name.removesuffix(WEIGHT): part for name, part in zip(target.step.sources, parts, strict=True)}
 
     def _stored_weights(self, step: Step) -> dict[str, np.ndarray]:
-        arrays = apply(step.row, [self._weights[name].asnumpy() for name in step.sources])
+        arrays = apply(step.row, [array_of(self._weights[name]) for name in step.sources])
         return dict(zip(step.targets, arrays, strict=True))
 
     def _misfits(self, adapter: lora.Adapter) -> Iterator[str]:
