@@ -57,9 +57,7 @@ class MoeSection:
         modes=TRAIN_MODES,
     )
     use_fused_ops_topkrouter: bool = key("Choose in one fused operator.", False, inert=_NO_CHOICE)
-    router_dense_type: Literal["float16", "float32", "bfloat16"] = key(
-        "Type of the router's product.", "float32"
-    )
+    router_dense_type: Literal["float16", "float32", "bfloat16"] = key("Type of the router's product.", "float32")
     shared_expert_num: int = key(
         "Experts that every token goes to; together they are one of so many times the width.", 0, minimum=0
     )

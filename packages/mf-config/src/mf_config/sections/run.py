@@ -17,7 +17,7 @@ _ANY_LAYOUT = "a checkpoint of any layout is cut for the present one while it is
 _STEP_FOUND = "resume_training finds the step in the checkpoint"
 _PREPARED = "rows are prepared before the first step and read from memory"
 _KEPT = "activations are kept; the result is the same"
-_NO_DEVICE_PROFILE = {"CPU": "operators alone are measured, collectives among them"}
+_OPERATORS_ALONE = "operators alone are measured, collectives among them"
 _LAYER_RATES = "all layers of a language model share one rate"
 _VISION = "language models never read it"
 _SAME_BITS = "runs on CPU give the same bits always"
@@ -184,9 +184,9 @@ class RunConfig:
     profile_stop_step: int = key("The last step to measure.", 10, minimum=1, unit="steps", needs="profile")
     init_start_profile: bool = key("Measure from the first step, whatever profile_start_step.", False, needs="profile")
     profile_communication: bool = key(
-        "Measure communication between devices as well.", False, needs="profile", inert_on=_NO_DEVICE_PROFILE
+        "Measure communication between devices as well.", False, needs="profile", inert=_OPERATORS_ALONE
     )
-    profile_memory: bool = key("Measure memory as well.", True, needs="profile", inert_on=_NO_DEVICE_PROFILE)
+    profile_memory: bool = key("Measure memory as well.", True, needs="profile", inert=_OPERATORS_ALONE)
     profile_output: str | None = key(
         "Folder of the profile; profile in output_dir where absent.", None, needs="profile"
     )

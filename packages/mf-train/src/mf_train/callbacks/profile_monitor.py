@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     # Sections are decoded without MindSpore, which the profiler needs.
     from mf_train.operator_profiler import OperatorProfiler
 
-_ON_DEVICES = {"CPU": "operators alone are measured, collectives among them"}
+_OPERATORS_ALONE = "operators alone are measured, collectives among them"
 
 _SHOWN = 12
 """Rows of the table that the log shows; the file has all."""
@@ -34,8 +34,8 @@ class ProfileMonitor:
     stop_step: int = key("The last step to measure.", 10, minimum=1)
     output_path: str | None = key("Folder of the profile; profile in output_dir where absent.", None)
     start_profile: bool = key("Measure from the beginning of the run instead of start_step.", True)
-    profile_communication: bool = key("Measure communication between devices as well.", False, inert_on=_ON_DEVICES)
-    profile_memory: bool = key("Measure memory as well.", True, inert_on=_ON_DEVICES)
+    profile_communication: bool = key("Measure communication between devices as well.", False, inert=_OPERATORS_ALONE)
+    profile_memory: bool = key("Measure memory as well.", True, inert=_OPERATORS_ALONE)
 
     def problems(self) -> Iterator[tuple[str, str, str]]:
         """Conflicts between keys: key, what is wrong, what is allowed."""
