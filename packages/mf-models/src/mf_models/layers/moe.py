@@ -55,7 +55,7 @@ class ExpertMlps(nn.Cell):
 class RoutedExperts(nn.Cell):
     """Each token goes to the experts that its router chooses, and gets the weighed sum of their results.
 
-    Source: Shazeer et al. 2017, Outrageously Large Neural Networks, section 2; Lepikhin et al. 2020, arXiv 2006.16668, section
+    Source: Shazeer et al. 2017, arXiv 1701.06538, section 2; Lepikhin et al. 2020, arXiv 2006.16668, section
     2.2 (capacity).
     """
 
@@ -140,6 +140,6 @@ def expert_feed_forward(hidden_size: int, moe: MoeConfig) -> nn.Cell:
 def room(tokens: int, chosen: int, experts: int, capacity_factor: float) -> int:
     """Most tokens of an expert: `capacity_factor` even shares of all choices, but no more than there are tokens.
 
-    Source: Lepikhin et al. 2020, arXiv 2006.16668, section 2.2; rounded up as in MindFormers 1.3, modules/transformer/moe.py.
+    Source: Lepikhin et al. 2020, arXiv 2006.16668, section 2.2; rounded up as in MindFormers 1.3, moe.py.
     """
     return min(tokens, math.ceil(chosen * tokens * capacity_factor / experts))
