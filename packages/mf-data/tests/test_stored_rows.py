@@ -57,6 +57,15 @@ def test_labels_stand_beside_ids_or_one_place_ahead(bpe_chat, tmp_path):
     }
 
 
+def test_target_ids_are_labels_where_they_are_chosen_or_alone(bpe_chat, tmp_path):
+    alone = written(tmp_path / "a.mindrecord", [{"input_ids": [5, 6, 7], "target_ids": [-100, 6, 7]}])
+    both = written(tmp_path / "b.mindrecord", [{"input_ids": [5, 6], "target_ids": [6, -100], "labels": [6, 7]}])
+    chosen = {"columns_list": ("input_ids", "target_ids")}
+    assert columns_of(open_rows(bpe_chat, 2, dataset_dir=alone))["labels"] == [[-100, 6, 7]]
+    assert columns_of(open_rows(bpe_chat, 2, dataset_dir=both, **chosen))["labels"] == [[-100, 6, -100]]
+    assert columns_of(open_rows(bpe_chat, 2, dataset_dir=both))["labels"] == [[-100, 6, 7]]
+
+
 def test_masked_ids_are_not_learnt(bpe_chat, tmp_path):
     row = {"input_ids": [5, 6, 7], "labels": [5, 6, 7], "attention_mask": [1, 1, 0]}
     path = written(tmp_path / "a.mindrecord", [row])
@@ -104,8 +113,8 @@ def test_files_that_can_not_be_read_are_named(bpe_chat, tmp_path):
         ({"dataset_dir": str(tmp_path / "none")}, "data_loader.dataset_dir: .*none does not exist"),
         ({"dataset_files": ("nothing",)}, "data_loader.dataset_files: nothing does not exist"),
         (
-            {"dataset_dir": path, "columns_list": ("target_ids",)},
-            "not known what target_ids means. Allowed: input_ids, lab",
+            {"dataset_dir": path, "columns_list": ("token_type_ids",)},
+            "not known what token_type_ids means. Allowed: input_ids, lab",
         ),
         ({"dataset_dir": path, "columns_list": ("input_ids", "labels")}, "has no column labels. Allowed: input_ids"),
     ]:

@@ -14,6 +14,9 @@ from mf_data.token_roles import filling
 from mf_data.tokenizers.base import Tokenizer
 
 IDS, LABELS, MASK = _KNOWN = "input_ids", "labels", "attention_mask"
+_TARGETS = "target_ids"
+"""What the run files of Qwen 1.5 and Qwen 2 call the labels."""
+
 _SAMPLED_ROWS = 256
 """Rows that go into the fingerprint, spread evenly."""
 
@@ -68,7 +71,7 @@ class StoredRows:
     * as many ids and `labels` beside them;
     * `seq_length` ids and as many `labels`, each one place ahead (GLM): they are moved back.
 
-    An id whose `attention_mask` is 0 is not learnt.
+    An id whose `attention_mask` is 0 is not learnt. `target_ids` are labels under another name.
 
     Attributes:
         padding: what fills a row that stands for no data.
@@ -87,7 +90,8 @@ class StoredRows:
             files: in the order in which their rows count.
             seq_length: tokens that the model reads at once.
             tokenizer: that with which the rows were prepared.
-            columns: the columns to read; where None, `input_ids`, `labels` and `attention_mask` as far as there.
+            columns: the columns to read; where None, `input_ids`, `labels` or `target_ids`, and `attention_mask` as far
+                as they are there.
         Raises:
             UserError: a file lacks a column, or it is not known what one means.
         """
@@ -95,13 +99,15 @@ class StoredRows:
         self._seq_length = seq_length
         self._vocab_size, self._end = tokenizer.vocab_size, tokenizer.eos_id
         self._pad = filling(tokenizer)
-        unknown = set(columns or ()) - set(_KNOWN)
+        unknown = set(columns or ()) - {*_KNOWN, _TARGETS}
         if unknown:
             names = ", ".join(sorted(unknown))
             raise UserError(f"input_columns: it is not known what {names} means. Allowed: {name_values(_KNOWN)}.")
-        self._columns = [name for name in _KNOWN if name in (files[0].columns if columns is None else columns)]
+        chosen = files[0].columns if columns is None else columns
+        self._label_column = _TARGETS if _TARGETS in chosen and LABELS not in chosen else LABELS
+        self._columns = [name for name in _KNOWN if self._stored_name(name) in chosen]
         for file in files:
-            missing = {IDS, *self._columns} - set(file.columns)
+            missing = {IDS, *map(self._stored_name, self._columns)} - set(file.columns)
             if missing:
                 lacking = ", ".join(sorted(missing))
                 raise UserError(f"{file.path}: has no column {lacking}. Allowed: {name_values(file.columns)}.")
@@ -137,11 +143,18 @@ class StoredRows:
         return digest("stored", self._seq_length, self._columns, *lengths, *contents)
 
     def _stored(self, index: int) -> tuple[StoredFile, int, dict[str, NDArray[np.int64]]]:
-        """The file of a row, its number there, and its columns."""
+        """The file of a row, its number there, and its columns, `labels` by that name."""
         number = int(np.searchsorted(self._ends, index, side="right"))
         file = self._files[number]
         row = index - int(self._ends[number]) + len(file)
-        return file, row, file.row(row)
+        columns = file.row(row)
+        if self._label_column in columns:
+            columns = {**columns, LABELS: columns[self._label_column]}
+        return file, row, columns
+
+    def _stored_name(self, column: str) -> str:
+        """What files call a column."""
+        return self._label_column if column == LABELS else column
 
     def _fill(self, index: int, ids: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
         """Put one row into int32 [seq_length + 1] places, which hold padding."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mf_config import RunConfig, decode, load
-from mf_config.command_line import OK
+from mf_config.command_line import OK, add_override_option
 from mf_config.problems import UserError
 from mf_config.sections.dataset import DatasetSection
 from mf_data.batches import Batches
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", type=int, default=3, metavar="N", dest="count", help="rows to show (3)")
     parser.add_argument("--from", type=int, default=0, metavar="K", dest="first", help="rows of the run to pass over")
     parser.add_argument("--eval", action="store_true", help="rows of eval_dataset instead of train_dataset")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the file")
+    add_override_option(parser)
     parser.add_argument(
         "--seq-length", type=int, metavar="T", help="tokens of a row; model.model_config.seq_length by default"
     )
@@ -43,7 +43,7 @@ def run(parsed: argparse.Namespace) -> int:
     """Show the first rows that a run reads, in its order."""
     if parsed.count < 1 or parsed.first < 0:
         raise UserError("-n or --from is out of range. Allowed: -n from 1, --from from 0.")
-    config = decode(load(parsed.config, parsed.set))
+    config = decode(load(parsed.config, parsed.overrides))
     name = "eval_dataset" if parsed.eval else "train_dataset"
     section: DatasetSection | None = getattr(config, name)
     task = getattr(config, f"{name}_task")
