@@ -25,6 +25,7 @@ class Whole:
     record_to: int = key("Last step.", 1, needs="record", needs_in=("train",))
     ranks: int = key("Ranks.", 1, pending="there is one rank")
     kind: str = key("Kind.", "fast", pending="only slow and slower", runs=("slow", "slower"))
+    extras: dict[str, Any] | None = key("Extras.", None, pending="there are none", runs=(None, {}))
     former: int = key("Former.", 0, deprecated="since 1.0: write old")
     tool: Annotated[Any, ComponentOf("optimizer")] | None = key("Tool.", None)
     tools: tuple[Annotated[Any, ComponentOf("optimizer")], ...] = key("Tools.", ())
@@ -75,11 +76,17 @@ def test_a_switch_may_matter_in_some_run_modes_only() -> None:
 
 
 def test_a_value_that_can_not_be_run_blocks_the_run() -> None:
-    assert effects("ranks: 4\nkind: fast\n") == [
+    assert effects("ranks: 4\nkind: fast\nextras: {}\n") == [
         "run.yaml:1: ranks: blocks the run: 4 is valid, but can't be run yet: there is one rank. Allowed: 1.",
         "run.yaml:2: kind: blocks the run: fast is valid, but can't be run yet: only slow and slower. "
         "Allowed: slow, slower.",
     ]
+
+
+def test_a_section_that_can_not_be_run_blocks_the_run() -> None:
+    (found,) = effects("extras: {a: 1}\n")
+    assert found.startswith("run.yaml:1: extras: blocks the run: ")
+    assert found.endswith("can't be run yet: there are none. Allowed: unset, {}.")
 
 
 def test_a_deprecated_key_is_warned_of() -> None:

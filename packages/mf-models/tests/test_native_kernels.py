@@ -4,6 +4,9 @@ Tolerances: float32 has 24 bits, and a sum over n products of numbers about 1 is
 size; 1e-5 of the largest value leaves a factor of ten at the largest sums here.
 """
 
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -133,10 +136,28 @@ def test_a_number_that_is_none_is_not_hidden(compiled):
     assert np.isfinite(out.asnumpy()[0, [0, 1, 3, 4]]).all()
 
 
-def test_the_same_twice_is_the_same_bits(compiled):
-    x, weight, weights = normal(1, 500, 40), normal(2, 40), normal(3, 500, 40)
-    first, second = (run(NativeRmsNorm(compiled), weights, (x, weight), (1e-5,), 2) for _ in range(2))
-    assert all(np.array_equal(a, b) for a, b in zip(first[1], second[1], strict=True))
+SUMMED = """
+import sys
+from pathlib import Path
+import mindspore as ms
+import numpy as np
+from mindspore import Tensor
+from mf_models.kernels.native.operators import NativeRmsNorm
+norm, x = NativeRmsNorm(Path(sys.argv[1])), np.random.default_rng(1).standard_normal((500, 40)).astype(np.float32)
+gradient = ms.grad(lambda x, weight: norm(x, weight, 1e-5), 1)(Tensor(x), Tensor(x[0]))
+sys.stdout.write(gradient.asnumpy().tobytes().hex())
+"""
+
+
+def test_sums_over_rows_have_the_same_bits_with_any_number_of_threads(compiled, tmp_path):
+    found = set()
+    for threads in ("1", "2", "3"):
+        environment = {**os.environ, "OMP_NUM_THREADS": threads}
+        command = [sys.executable, "-c", SUMMED, str(compiled)]
+        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
+        found.add(done.stdout)
+    assert len(found) == 1
+    assert len(found.pop()) == 40 * 4 * 2
 
 
 @pytest.mark.parametrize("shape", [(3, 5, 16), (130, 48), (7, 35), (1, 3)])

@@ -114,7 +114,7 @@ def test_wrong_options_are_told(run_file: Path, capsys, words, message):
 def test_unknown_command_names_the_nearest(capsys):
     assert main(["validat", "x.yaml"]) == 2
     assert capsys.readouterr().err == (
-        "mf-train: no command is named validat. Allowed: run, validate, explain, schema, migrate. "
+        "mf-train: no command is named validat. Allowed: run, plan, report, validate, explain, schema, migrate. "
         "Did you mean validate?\n"
     )
 

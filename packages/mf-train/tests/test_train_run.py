@@ -121,9 +121,12 @@ def test_files_of_a_run(whole: Path):
     assert sorted(path.name for path in whole.iterdir()) == [
         "checkpoint",
         "config.resolved.yaml",
+        "environment.json",
         "evaluations.jsonl",
         "log",
         "metrics.jsonl",
+        "report.html",
+        "samples.jsonl",
     ]
     assert [path.name for path in sorted((whole / "checkpoint").iterdir())] == ["step-00000008", "step-00000012"]
     assert {path.name for path in last_checkpoint(whole).iterdir()} == {

@@ -90,5 +90,7 @@ def _blocker(path: str, entry: Written) -> Problem | None:
     if entry.value in runnable:
         return None
     what = f"{entry.text} is valid, but can't be run yet: {key.pending}"
-    shown = name_values("unset" if value is None else value for value in dict.fromkeys(runnable))
+    # A list, because a value may be a section.
+    different = [value for place, value in enumerate(runnable) if value not in runnable[:place]]
+    shown = name_values("unset" if value is None else value for value in different)
     return Problem(entry.location, path, what, shown, severity=Severity.BLOCKER)

@@ -1,8 +1,6 @@
 // What reads whole rows: RMS norm and cross-entropy.
 // Sources: Zhang and Sennrich 2019, Root Mean Square Layer Normalization, equation 4.
 
-#include <omp.h>
-
 #include <algorithm>
 #include <vector>
 
@@ -10,6 +8,9 @@
 #include "vector.h"
 
 using namespace mf;
+
+// The parts of the rows whose gradients of a weight are summed apart: enough to keep many threads busy.
+constexpr int64_t kPieces = 32;
 
 // Inputs: x [..., D], weight [D], epsilon [1]. Outputs: y like x, and 1 / root of each row.
 MF_OPERATOR(mf_rms_norm) {
@@ -38,15 +39,12 @@ MF_OPERATOR(mf_rms_norm_backward) {
   const float* y_gradient = arguments.input(3);
   float *x_gradient = arguments.output(4), *weight_gradient = arguments.output(5);
   const int64_t width = arguments.last_extent(0), rows = arguments.elements(0) / width;
-  // A sum for each thread, added up in their order: the same bits at every run with as many threads.
-  std::vector<float> partial;
-#pragma omp parallel
-  {
-#pragma omp single
-    partial.assign(omp_get_num_threads() * width, 0.0f);
-    float* const own = partial.data() + omp_get_thread_num() * width;
-#pragma omp for schedule(static)
-    for (int64_t row = 0; row < rows; ++row) {
+  // A sum for each piece of the rows, added up in their order: the same bits whatever the number of threads.
+  std::vector<float> partial(kPieces * width, 0.0f);
+#pragma omp parallel for schedule(static)
+  for (int64_t piece = 0; piece < kPieces; ++piece) {
+    float* const own = partial.data() + piece * width;
+    for (int64_t row = rows * piece / kPieces; row < rows * (piece + 1) / kPieces; ++row) {
       const float *in = x + row * width, *g = y_gradient + row * width;
       const Vector factor = splat(inverse[row]);
       Vector products{};
