@@ -75,6 +75,7 @@ def test_every_kernel_compiles_forward_and_backward() -> None:
 
 
 @needs_compiler
+@pytest.mark.slow
 def test_a_whole_llama_compiles_forward_and_backward(data: Path) -> None:
     graphs = simulate(COMPILE, {"path": str(data / "llama_gqa"), "stages": ["forward", "backward"]})
     layers, norms = 2, 5

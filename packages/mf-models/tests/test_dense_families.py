@@ -339,6 +339,13 @@ PROMPTS = {"internlm": (3, TRAINED)}
 """First and last length of a text whose frequencies don't change while it grows; 9 and 16 where not given."""
 
 
+CACHED = ("qwen", "baichuan2_13b")
+"""The models that do more beside the cache than Llama: positions and queries that depend on the length; ALiBi."""
+
+
+@pytest.mark.parametrize(
+    "loaded", [pytest.param(name, marks=() if name in CACHED else pytest.mark.slow) for name in CONFIGS], indirect=True
+)
 def test_greedy_tokens_through_the_cache_are_those_of_whole_texts(loaded: Loaded) -> None:
     first, last = PROMPTS.get(loaded.name, (9, 16))
     whole = list(IDS[:first])

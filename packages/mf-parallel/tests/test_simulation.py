@@ -1,4 +1,5 @@
 import ctypes
+import importlib.util
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,6 +13,7 @@ from mf_parallel.simulation.stand_in_source import is_of_cann, linked_source, lo
 PROGRAMS = [Path(__file__).parent / "programs"]
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="the stand-in needs a C compiler")
+needs_mindspore = pytest.mark.skipif(importlib.util.find_spec("mindspore") is None, reason="MindSpore is an extra")
 
 SHAPE, OPERATOR, REGISTER = "_ZN2ge5ShapeC1Ev", "_ZN2ge8OperatorC1EPKc", "_ZN2ge18InferShapeFuncRegisterC2EPKc"
 DIMS, SETTER, STATUS = "_ZNK2ge5Shape7GetDimsEv", "_ZN2ge8Operator7SetAttrEPKcb", "aclrtMalloc"
@@ -50,6 +52,7 @@ def test_names_are_found_at_the_end_of_strings() -> None:
     assert looked_up(content) == {"aclInit", "aclrtSetDevice", "aclnnAdd", "aclnnAddGetWorkspaceSize"}
 
 
+@needs_mindspore
 def test_libraries_are_built_once_and_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     first = stand_in()
@@ -65,6 +68,7 @@ def test_libraries_are_built_once_and_shared(tmp_path: Path, monkeypatch: pytest
     assert not (first.folder.parent / "late").exists()
 
 
+@needs_mindspore
 def test_without_a_compiler_the_message_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", "")
@@ -78,6 +82,7 @@ def test_a_rank_that_the_job_has_not_is_refused() -> None:
         SimulatedRank(rank=8, size=8)
 
 
+@needs_mindspore
 @pytest.mark.multiproc
 def test_one_rank_of_a_large_job_is_compiled() -> None:
     found = simulate("simulated:compile_sum", {"width": 16}, SimulatedRank(rank=7, size=2048), search_path=PROGRAMS)
@@ -85,6 +90,7 @@ def test_one_rank_of_a_large_job_is_compiled() -> None:
     assert found["operators"] == {"StridedSlice": 1, "RmsNorm": 1, "AllReduce": 1}
 
 
+@needs_mindspore
 @pytest.mark.multiproc
 def test_memory_is_planned_where_graphs_are_executed() -> None:
     peak = simulate("simulated:peak_of", {"width": 1024}, SimulatedRank(executes=True), search_path=PROGRAMS)
@@ -92,6 +98,7 @@ def test_memory_is_planned_where_graphs_are_executed() -> None:
     assert 3 * tensor <= peak < 4 * tensor
 
 
+@needs_mindspore
 @pytest.mark.multiproc
 @pytest.mark.parametrize(
     ("function", "message"),
@@ -107,6 +114,7 @@ def test_failures_are_told(function: str, message: str) -> None:
     assert ("Traceback" in caught.value.output) == (function != "die")
 
 
+@needs_mindspore
 @pytest.mark.multiproc
 def test_a_simulation_that_does_not_end_is_stopped() -> None:
     with pytest.raises(SimulationError, match=r"^simulated:fail took more than 0 s on rank 0 of 1$"):
