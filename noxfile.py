@@ -333,6 +333,12 @@ def bench(session: nox.Session) -> None:
     run(session, main_environment(), "python", "benchmarks/suite.py", *session.posargs)
 
 
+@nox.session(name="bench-quick")
+def bench_quick(session: nox.Session) -> None:
+    """Say what slowed down against the parent commit; `-- --against COMMIT` names another."""
+    run(session, main_environment(), "python", "benchmarks/quick.py", *session.posargs)
+
+
 @nox.session
 def docs(session: nox.Session) -> None:
     """Check the links and file names in the documents, and run the examples marked as tested."""

@@ -31,18 +31,19 @@ def main() -> None:
     arguments = parser.parse_args()
     prefix = arguments.folder / f"ids-{arguments.megabytes}"
     if not prefix.with_suffix(".idx").exists():
-        _write(prefix, arguments.megabytes * 1_000_000 // 2 // _DOCUMENT)
+        write_ids(prefix, arguments.megabytes)
     width = str(arguments.seq_length + 1)
     ours, peer = (Contender(name, (sys.executable, _WORKER, name, str(prefix), width)) for name in ("mf-data", "numpy"))
     settings = {"megabytes": arguments.megabytes, "seq_length": arguments.seq_length}
     report(compare("reading rows", ours, peer, rounds=arguments.rounds, settings=settings), arguments.json)
 
 
-def _write(prefix: Path, documents: int) -> None:
+def write_ids(prefix: Path, megabytes: int) -> None:
+    """Write random ids of two bytes as a pair of .bin and .idx files."""
     prefix.parent.mkdir(parents=True, exist_ok=True)
     generator = np.random.default_rng(0)
     with IndexedWriter(prefix, np.uint16) as writer:
-        for _ in range(documents):
+        for _ in range(megabytes * 1_000_000 // 2 // _DOCUMENT):
             writer.add_document([generator.integers(0, 50_000, _DOCUMENT, np.uint16)])
 
 

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness import Contender, checkpoint_options, compare, reason_to_skip, report
+from harness import Contender, checkpoint_options, compare, python_of, reason_to_skip, report
 
 WORKER = Path(__file__).with_name("reshard_worker.py")
 PEERS = ("copy", "mindspore", "torch")
@@ -27,7 +27,7 @@ def main() -> None:
     options = parser.parse_args()
     variables = {"OMP_WAIT_POLICY": "passive"}
     for peer in options.peer:
-        python = sys.executable if peer == "copy" else options.peer_python
+        python = python_of(peer, options.peer_python)
         reason = "" if peer == "copy" else reason_to_skip(python, peer)
         if reason:
             sys.stdout.write(f"{peer}: skipped, {python} can't import it: {reason}\n\n")

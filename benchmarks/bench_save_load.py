@@ -12,7 +12,7 @@ Example:
 import sys
 from pathlib import Path
 
-from harness import Contender, checkpoint_options, compare, reason_to_skip, report
+from harness import Contender, checkpoint_options, compare, python_of, reason_to_skip, report
 
 WORKER = Path(__file__).with_name("save_load_worker.py")
 PEERS = ("safetensors", "mindspore", "torch")
@@ -27,15 +27,16 @@ def main() -> None:
     # MindSpore's worker threads spin while they wait unless this is set; it writes caches where it is started.
     variables = {"OMP_WAIT_POLICY": "passive"}
     for peer in options.peer:
-        reason = reason_to_skip(options.peer_python, peer)
+        peer_python = python_of(peer, options.peer_python)
+        reason = reason_to_skip(peer_python, peer)
         if reason:
-            sys.stdout.write(f"{peer}: skipped, {options.peer_python} can't import it: {reason}\n\n")
+            sys.stdout.write(f"{peer}: skipped, {peer_python} can't import it: {reason}\n\n")
             continue
         for durability in options.durability:
             words = (str(WORKER), str(options.folder), str(options.megabytes), durability)
             ours, theirs = (
                 Contender(name, (python, words[0], name, *words[1:]), variables)
-                for name, python in (("mf", sys.executable), (peer, options.peer_python))
+                for name, python in (("mf", sys.executable), (peer, peer_python))
             )
             title = f"mf-ckpt and {peer}, {options.megabytes} MB, {durability}"
             settings = {"megabytes": options.megabytes, "durability": durability, "folder": str(options.folder)}

@@ -40,6 +40,9 @@ PEER_PYTHON = "MF_PEER_PYTHON"
 """The environment variable that names the Python which has the peers."""
 
 
+_BESIDE_MF = ("copy", "mindspore")
+
+
 class BenchmarkError(Exception):
     """A program failed, or the two did not compute the same."""
 
@@ -212,6 +215,11 @@ def checkpoint_options(description: str, peers: Sequence[str], megabytes: int) -
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="on the disk to be measured")
     parser.add_argument("--json", type=Path, help="add the results to this file, one JSON object a line")
     return parser
+
+
+def python_of(peer: str, peer_python: str) -> str:
+    """The Python that a peer runs in: what mf itself needs stands beside mf, the rest where the peers are."""
+    return sys.executable if peer in _BESIDE_MF else peer_python
 
 
 def reason_to_skip(python: str, library: str) -> str:

@@ -89,7 +89,10 @@ def _traffic(found: Estimate) -> Iterator[str]:
 def _time(found: Estimate) -> Iterator[str]:
     time = found.time
     parts = {
-        "computing": time.computing,
+        "products with weights": time.products,
+        "attention": time.attention,
+        "operators between them": time.operators,
+        "forward passes computed again": time.repeated,
         "collectives that nothing hides": time.communication,
         f"waiting for other stages ({time.bubble:.1%} of the passes)": time.waiting,
         "gradients and gathered weights": time.gradients,

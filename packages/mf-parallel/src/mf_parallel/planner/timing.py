@@ -1,7 +1,7 @@
 """How long a step takes: products, attention, what operators move in memory, collectives, the pipeline's waiting."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass
 
 from mf_parallel.planner.card import DeviceCard
 from mf_parallel.planner.layout import BackEnd, Layout
@@ -27,22 +27,53 @@ _BACKWARD = 2
 
 
 @dataclass(frozen=True, slots=True)
+class _Work:
+    """Seconds that passes compute, by what they do, as in `StepTime`."""
+
+    products: float = 0.0
+    attention: float = 0.0
+    operators: float = 0.0
+    repeated: float = 0.0
+
+    @property
+    def total(self) -> float:
+        return self.products + self.attention + self.operators + self.repeated
+
+    def __add__(self, other: "_Work") -> "_Work":
+        return _Work(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
+
+    def __mul__(self, times: float) -> "_Work":
+        return _Work(*(one * times for one in astuple(self)))
+
+
+@dataclass(frozen=True, slots=True)
 class StepTime:
-    """Seconds of a step.
+    """Seconds of a step; the first five of the stage that takes longest.
 
     Attributes:
-        computing: products and operators of the stage that takes longest.
+        products: of activations and weights, in both passes.
+        attention: scores and sums of values, in both passes.
+        operators: what those between products move in memory, in both passes.
+        repeated: forward passes that are computed once more.
         communication: collectives in its passes that computation does not hide.
         waiting: that the stage waits for others at the beginning and the end of a step.
         gradients: sums of gradients and gathering of weights, once a step.
         update: the optimizer.
     """
 
-    computing: float
+    products: float
+    attention: float
+    operators: float
+    repeated: float
     communication: float
     waiting: float
     gradients: float
     update: float
+
+    @property
+    def computing(self) -> float:
+        """Seconds in which the slowest stage computes."""
+        return self.products + self.attention + self.operators + self.repeated
 
     @property
     def total(self) -> float:
@@ -75,12 +106,12 @@ def step_time(layout: Layout, traffic: Sequence[Sequence[Traffic]], card: Device
     computing = [_computing(layout, stage, forward) for stage in stages]
     computing[-1] += _head(layout, card, kind)
     sending = [_seconds(found, card, in_pass=True) * card.shares.exposed / micros for found in traffic]
-    each = [one + other for one, other in zip(computing, sending, strict=True)]
+    each = [one.total + other for one, other in zip(computing, sending, strict=True)]
     slowest = max(stages, key=each.__getitem__)
     # mf itself adds gradients up when all of them are there; MindSpore while the backward pass goes on.
     exposed = card.shares.exposed if layout.back_end is BackEnd.MINDSPORE else 1.0
     return StepTime(
-        computing=computing[slowest] * micros,
+        **asdict(computing[slowest] * micros),
         communication=sending[slowest] * micros,
         waiting=(sum(each) - each[slowest]) / layout.chunks,
         gradients=max(_seconds(found, card, in_pass=False) for found in traffic) * exposed,
@@ -92,26 +123,31 @@ def _seconds(found: Sequence[Traffic], card: DeviceCard, *, in_pass: bool) -> fl
     return sum(one.sent / card.link_rate(one.span) for one in found if one.in_pass is in_pass)
 
 
-def _computing(layout: Layout, stage: int, forward: Mapping[int, float]) -> float:
-    """Seconds in which a rank computes both passes of one micro batch through the blocks of a stage.
+def _computing(layout: Layout, stage: int, forward: Mapping[int, _Work]) -> _Work:
+    """What a rank computes in both passes of one micro batch through the blocks of a stage.
 
     Args:
         layout: the divided network.
         stage: the stage.
-        forward: seconds of the forward pass of each kind of block.
+        forward: the forward pass of each kind of block.
     """
-    kinds = layout.network.kinds
-    return sum(forward[kinds[number]] * (layout.forward_passes(number) + _BACKWARD) for number in layout.blocks(stage))
+    found = _Work()
+    for number in layout.blocks(stage):
+        once = forward[layout.network.kinds[number]]
+        found += once * (1 + _BACKWARD) + _Work(repeated=once.total * (layout.forward_passes(number) - 1))
+    return found
 
 
-def _forward(layout: Layout, number: int, card: DeviceCard, kind: str) -> float:
-    """Seconds of a block's forward pass."""
+def _forward(layout: Layout, number: int, card: DeviceCard, kind: str) -> _Work:
+    """A block's forward pass."""
     block, tokens = layout.network.blocks[number], layout.tokens
-    products = 2 * tokens * layout.multiplications(number) / card.flops(kind, card.shares.matrix)
     scored = 2 * tokens * seen_keys(layout, number, card.fused_attention) * block.score_width / layout.degree("tp")
-    attention = scored / card.flops(kind, card.shares.attention)
     kept = layout.kept_elements(block, scores=not card.fused_attention)
-    return products + attention + _MOVES * tokens * kept * BYTES[kind] / card.memory_rate
+    return _Work(
+        products=2 * tokens * layout.multiplications(number) / card.flops(kind, card.shares.matrix),
+        attention=scored / card.flops(kind, card.shares.attention),
+        operators=_MOVES * tokens * kept * BYTES[kind] / card.memory_rate,
+    )
 
 
 def seen_keys(layout: Layout, number: int, skips_hidden: bool) -> float:
@@ -130,12 +166,13 @@ def seen_keys(layout: Layout, number: int, skips_hidden: bool) -> float:
     return window - window * (window - 1) / (2 * length)
 
 
-def _head(layout: Layout, card: DeviceCard, kind: str) -> float:
-    """Seconds in which both passes of head and loss are computed."""
+def _head(layout: Layout, card: DeviceCard, kind: str) -> _Work:
+    """Both passes of head and loss."""
     network, rows = layout.network, layout.vocabulary()
     elements = network.heads_used * layout.tokens * rows
     products = 2 * elements * network.hidden_size / card.flops(kind, card.shares.matrix)
-    return (1 + _BACKWARD) * products + 2 * _LOGIT_MOVES * elements * FLOAT32 / card.memory_rate
+    moves = 2 * _LOGIT_MOVES * elements * FLOAT32 / card.memory_rate
+    return _Work(products=(1 + _BACKWARD) * products, operators=moves)
 
 
 def _update(layout: Layout, stage: int, card: DeviceCard) -> float:
