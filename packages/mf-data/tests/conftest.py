@@ -7,10 +7,15 @@ from textwrap import dedent, indent
 from typing import Annotated, Any
 
 import pytest
+from hypothesis import settings
 
 from mf_config import ComponentOf, decode_as, key, load
 from mf_data.tokenizers.base import Tokenizer
 from mf_data.tokenizers.loading import load_tokenizer
+
+# A busy machine is no defect: examples that write files have no deadline.
+settings.register_profile("mf-data", deadline=None)
+settings.load_profile("mf-data")
 
 DATA = Path(__file__).parent / "data"
 

@@ -117,6 +117,22 @@ def test_what_is_written_is_read(tmp_path_factory, documents, dtype):
     assert file.documents.tolist() == np.cumsum([0, *map(len, documents)]).tolist()
 
 
+@pytest.mark.parametrize(
+    ("code", "letter"), [(1, "B"), (2, "b"), (3, "h"), (4, "i"), (5, "q"), (6, "f"), (7, "d"), (8, "H")]
+)
+def test_every_type_is_written_as_the_form_says(tmp_path, code, letter):
+    """By hand: sequences of 2, 3 and 1 ids in two documents."""
+    dtype = np.dtype(letter)
+    with IndexedWriter(tmp_path / "own", dtype) as writer:
+        writer.add_document([[1, 2], [3, 4, 5]])
+        writer.add_document([[6]])
+    size = struct.calcsize(letter)
+    index = struct.pack("<9sQBQQ", b"MMIDIDX\0\0", 1, code, 3, 3)
+    index += struct.pack("<3i3q3q", 2, 3, 1, 0, 2 * size, 5 * size, 0, 2, 3)
+    assert (tmp_path / "own.idx").read_bytes() == index
+    assert (tmp_path / "own.bin").read_bytes() == struct.pack(f"<6{letter}", *range(1, 7))
+
+
 def test_documents_are_added_all_at_once_or_one_by_one(tmp_path):
     with IndexedWriter(tmp_path / "one", np.uint16) as writer:
         for document in ([1, 2, 3], [4], [5, 6]):

@@ -86,6 +86,20 @@ def test_the_header_of_several_pages_is_that_of_mindspore(tmp_path):
     assert rows[19] == (19, 3, 247, 260, 2, 2, 22000, 26403)
 
 
+def test_mindspore_reads_what_is_written(tmp_path):
+    dataset = pytest.importorskip("mindspore.dataset")
+    path = tmp_path / "own.mindrecord"
+    rows = [{"input_ids": np.arange(n, n + 2000), "labels": np.array([-100, n])} for n in range(20)]
+    with MindRecordWriter(path, ["input_ids", "labels"], **SMALL) as writer:
+        for row in rows:
+            writer.add(row)
+    found = list(dataset.MindDataset(str(path), shuffle=False).create_dict_iterator(num_epochs=1, output_numpy=True))
+    assert len(found) == len(rows)
+    for one, wanted in zip(found, rows, strict=True):
+        assert one["input_ids"].dtype == np.int32
+        assert {name: values.tolist() for name, values in one.items()} == {n: v.tolist() for n, v in wanted.items()}
+
+
 @pytest.mark.property
 @given(values=st.lists(st.one_of(st.integers(-200, 200), st.integers(-(2**63), 2**63 - 1)), max_size=40))
 def test_integers_are_unpacked_as_they_were(values):

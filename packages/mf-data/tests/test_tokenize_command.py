@@ -92,6 +92,7 @@ def test_pieces_of_another_run_are_not_used(corpus, data, tmp_path):
     folder = tmp_path / "out.parts"
     folder.mkdir()
     (folder / "plan.json").write_text("{}")
+    (folder / "00000000.json").write_text("{}")
     with pytest.raises(UserError, match=r"out\.parts: holds pieces of a run with other inputs"):
         tokenize_corpus(plan_of(corpus, data), str(tmp_path / "out"), 1, silent)
     shutil.rmtree(folder)
@@ -107,10 +108,29 @@ def test_broken_records_stop_or_are_skipped(corpus, data, tmp_path, workers):
     with pytest.raises(ConfigError) as caught:
         tokenize_corpus(plan_of(corpus, data), str(tmp_path / "out"), workers, silent)
     assert [problem.location.line for problem in caught.value.problems] == [63, 64]
-    shutil.rmtree(tmp_path / "out.parts")
+    # The pieces before it are used again.
     made = tokenize_corpus(plan_of(corpus, data, on_broken="skip"), str(tmp_path / "out"), workers, silent)
     assert made.documents == 121
     assert [line.split(": ")[1] for line in made.skipped] == ["text", "not JSON (Expecting value, column 1). Allowed"]
+
+
+def test_pieces_with_broken_records_do_not_pass_where_they_stop_the_work(corpus, data, tmp_path, monkeypatch):
+    file = corpus[0] / "a.jsonl"
+    file.write_text("broken\n" + file.read_text())
+    with monkeypatch.context() as patch:
+        patch.setattr(corpus_tokenizing, "IndexedFile", None)  # Fails when all pieces are there.
+        with pytest.raises(TypeError):
+            tokenize_corpus(plan_of(corpus, data, on_broken="skip"), str(tmp_path / "out"), 1, silent)
+    with pytest.raises(UserError, match=r"a\.jsonl:1: not JSON"):
+        tokenize_corpus(plan_of(corpus, data), str(tmp_path / "out"), 1, silent)
+
+
+def test_a_run_that_made_nothing_leaves_nothing_that_counts(corpus, data, tmp_path):
+    (corpus[0] / "a.jsonl").write_text("broken\n")
+    with pytest.raises(ConfigError):
+        tokenize_corpus(plan_of(corpus, data), str(tmp_path / "out"), 1, silent)
+    (corpus[0] / "a.jsonl").write_text('{"text": "mended"}\n')
+    assert tokenize_corpus(plan_of(corpus, data), str(tmp_path / "out"), 1, silent).documents > 0
 
 
 def test_a_corpus_without_text_is_refused(data, tmp_path):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mf_config.problems import UserError
-from mf_data.permutation import Permutation
+from mf_data.row_order import Order, Shuffle, order_of
 from mf_data.rows import Columns, Rows
 
 
@@ -40,7 +40,7 @@ class Position:
         row: rows of the present pass that are done.
         global_batch_size: rows of a step.
         seed: what the order of rows comes from.
-        shuffle: whether each epoch has an order of its own.
+        shuffle: whether each epoch has an order of its own, and of what; see `mf_data.row_order.Shuffle`.
         num_rows: rows of the data set.
         fingerprint: hash of its rows.
     """
@@ -49,7 +49,7 @@ class Position:
     row: int
     global_batch_size: int
     seed: int
-    shuffle: bool
+    shuffle: Shuffle
     num_rows: int
     fingerprint: str
 
@@ -63,7 +63,7 @@ class Batches:
         *,
         global_batch_size: int,
         seed: int,
-        shuffle: bool,
+        shuffle: Shuffle,
         drop_remainder: bool = True,
         repeat: int = 1,
     ):
@@ -73,12 +73,13 @@ class Batches:
             rows: the data set.
             global_batch_size: rows that all ranks together read in a step.
             seed: from 0 to 2**64 - 1; matters only with `shuffle`.
-            shuffle: read the rows of each pass in a random order; False keeps the order of the data set.
+            shuffle: read the rows of each pass in a random order, or the files of a data set, or the rows of each (see
+                `mf_data.row_order.Shuffle`); False keeps the order of the data set.
             drop_remainder: leave out the rows of a pass that fill no batch (other rows in each pass, with
                 `shuffle`); False pads the last batch.
             repeat: passes over the rows in an epoch, each in an order of its own with `shuffle`.
         Raises:
-            UserError: the data set has no rows, or fewer than a batch needs.
+            UserError: the data set has no rows, or fewer than a batch needs, or no files to put into a new order.
         """
         least = global_batch_size if drop_remainder else 1
         if len(rows) < least:
@@ -89,7 +90,8 @@ class Batches:
         self._rows = rows
         self._global_batch_size = global_batch_size
         self._seed = seed
-        self._shuffle = shuffle
+        self._shuffle: Shuffle = True if shuffle == "global" else shuffle
+        self._order_of_pass(0)
         full, rest = divmod(len(rows), global_batch_size)
         self._steps_per_pass = full + int(rest > 0 and not drop_remainder)
         self.steps_per_epoch = self._steps_per_pass * repeat
@@ -114,7 +116,7 @@ class Batches:
         number, position = divmod(step, self._steps_per_pass)
         start = position * self._global_batch_size
         places = np.arange(start, min(start + self._global_batch_size, len(self._rows)))
-        return Permutation(len(self._rows), self._seed, number)(places) if self._shuffle else places
+        return self._order_of_pass(number)(places)
 
     def row_indices_of_rank(self, step: int, rank: int, ranks: int) -> NDArray[np.int64]:
         """One rank's part of `row_indices`; arguments as in `batch`.
@@ -191,6 +193,9 @@ class Batches:
                 f"Allowed: a global batch size that divides {saved.row}, e.g. {saved.global_batch_size}."
             )
         return saved.epoch * self._steps_per_pass + position
+
+    def _order_of_pass(self, number: int) -> Order:
+        return order_of(self._rows, self._shuffle, self._seed, number)
 
     def _check_same_order(self, saved: Position) -> None:
         if saved.fingerprint != self._rows.fingerprint:

@@ -9,10 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mf_config.problems import UserError
+from mf_data.permutation import Permutation
+from mf_data.row_order import Order, permuted_within, seed_of_part
 from mf_data.rows import Columns, Rows, digest
 
 _MOST_ROWS = 2**31
 """Products of two numbers of rows must fit into 64 bits."""
+
+_TURNS = 1024
+"""Rows of a mixture among which the turns of its parts are put into a new order: each keeps its share throughout."""
 
 
 def exact_counts(weights: Sequence[float], total: int) -> list[int]:
@@ -67,6 +72,64 @@ def interleave(positions: NDArray[np.int64], counts: Sequence[int]) -> tuple[NDA
     return sources, numbers
 
 
+def place_of(sources: NDArray[np.int64], numbers: NDArray[np.int64], counts: Sequence[int]) -> NDArray[np.int64]:
+    """Where rows stand in a mixture: the inverse of `interleave`.
+
+    Args:
+        sources: int64 [n], data sets.
+        numbers: int64 [n], numbers of rows within what each gives.
+        counts: rows that each data set gives.
+    Returns:
+        int64 [n], rows of the mixture.
+    """
+    places = numbers.copy()
+    rest = 0
+    for source in reversed(range(len(counts))):
+        own, total = sources == source, rest + counts[source]
+        # The first place up to which so many rows are the set's, or the rest's.
+        places[own] = -(-(numbers[own] + 1) * total // max(1, counts[source])) - 1
+        later = sources > source
+        places[later] = places[later] * total // max(1, rest)
+        rest = total
+    return places
+
+
+class BlendGroups:
+    """The parts of a mixture."""
+
+    def __init__(self, counts: Sequence[int]):
+        """Takes the number of rows of each part."""
+        self._counts = list(counts)
+
+    def order_of_groups(self, seed: int, number: int) -> Order:
+        """A random order of the turns of the parts; see `mf_data.row_order.Groups.order_of_groups`."""
+
+        def order(places: NDArray[np.int64]) -> NDArray[np.int64]:
+            rows = np.empty_like(places)
+            for block in np.unique(places // _TURNS).tolist():
+                first = block * _TURNS
+                size = min(_TURNS, sum(self._counts) - first)
+                sources, _ = interleave(np.arange(first, first + size), self._counts)
+                turns = sources[Permutation(size, seed_of_part(seed, block), number)(np.arange(size))]
+                found = np.empty(size, np.int64)
+                found[np.argsort(turns, kind="stable")] = first + np.argsort(sources, kind="stable")
+                own = places // _TURNS == block
+                rows[own] = found[places[own] - first]
+            return rows
+
+        return order
+
+    def order_within(self, seed: int, number: int) -> Order:
+        """A random order of the rows of each part; see `mf_data.row_order.Groups.order_within`."""
+        counts = np.array(self._counts)
+
+        def order(places: NDArray[np.int64]) -> NDArray[np.int64]:
+            sources, numbers = interleave(places, self._counts)
+            return place_of(sources, permuted_within(sources, numbers, counts, seed, number), self._counts)
+
+        return order
+
+
 class BlendedRows:
     """A mixture of data sets, of which each gives a certain number of rows.
 
@@ -88,6 +151,11 @@ class BlendedRows:
             raise UserError(f"a mixture of {sum(counts)} rows is too large. Allowed: less than {_MOST_ROWS}.")
         self._sources = sources
         self._counts = list(counts)
+
+    @property
+    def groups(self) -> BlendGroups:
+        """The data sets."""
+        return BlendGroups(self._counts)
 
     @property
     def padding(self) -> Mapping[str, int]:

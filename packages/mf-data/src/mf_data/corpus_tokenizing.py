@@ -75,6 +75,8 @@ def tokenize_corpus(plan: TokenizePlan, prefix: str, workers: int, progress: Pro
         parts.append(part)
         summary = json.loads(_summary_path(part).read_text(encoding="utf-8"))
         documents, tokens = documents + summary["documents"], tokens + summary["tokens"]
+        if summary["skipped"] and plan.on_broken == "stop":
+            raise UserError("\n".join(summary["skipped"]))
         skipped += summary["skipped"]
         done += summary["text_bytes"]
         progress(done)
@@ -89,10 +91,10 @@ def tokenize_corpus(plan: TokenizePlan, prefix: str, workers: int, progress: Pro
 
 
 def _check_plan(plan: TokenizePlan, folder: Path) -> None:
-    """Make the folder of pieces, or see that what lies in it was made by an equal plan."""
+    """Make the folder of pieces, or see that finished ones that lie in it were made by an equal plan."""
     fingerprint = plan.fingerprint()
     file = folder / _PLAN_FILE
-    if not file.exists():
+    if not any(folder.glob("0*.json")):
         write_atomically(file, json.dumps(fingerprint, ensure_ascii=False, indent=1).encode())
     elif json.loads(file.read_text(encoding="utf-8")) != fingerprint:
         raise UserError(

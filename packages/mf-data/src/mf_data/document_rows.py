@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mf_data.document_masks import labels_within, positions_in, segments_by_end
+from mf_data.row_order import Groups, groups_of
 from mf_data.rows import IGNORED, Columns, Rows, digest
 
 BOUNDARY_PADDING = {"labels": IGNORED, "position_ids": 0, "segment_ids": 0}
@@ -26,6 +27,11 @@ class DocumentRows:
         self._rows = rows
         self._end_id = end_id
         self.padding: Mapping[str, int] = {**rows.padding, **BOUNDARY_PADDING}
+
+    @property
+    def groups(self) -> Groups | None:
+        """Those of the data set."""
+        return groups_of(self._rows)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from mf_data.row_order import Shuffle
 from mf_data.row_settings import RowSettings
 from mf_data.rows import Rows
 from mf_data.tokenizers.base import Tokenizer
@@ -26,8 +27,8 @@ class Loader(Protocol):
     """What every section of kind `data_loader` has; how its data is read, one of the interfaces below says."""
 
     @property
-    def shuffle(self) -> bool | str:
-        """Whether every epoch reads the rows in a new order (`Batches` does it)."""
+    def shuffle(self) -> Shuffle:
+        """Whether every epoch reads the rows in a new order, and which of them (`Batches` does it)."""
 
     @property
     def num_samples(self) -> int | None:
@@ -45,6 +46,15 @@ class DocumentLoader(Loader, Protocol):
             UserError: there is nothing to read, or a file is broken.
         """
         ...
+
+
+@runtime_checkable
+class SeparateTextLoader(DocumentLoader, Protocol):
+    """A loader of plain text that may keep each text in a row of its own."""
+
+    @property
+    def joins_texts(self) -> bool:
+        """Whether rows go on over the ends of texts, as those of other loaders do."""
 
 
 @runtime_checkable
@@ -74,6 +84,10 @@ class MixtureLoader(Loader, Protocol):
         """The loaders to mix."""
         ...
 
-    def counts(self, available: list[int]) -> list[int]:
-        """Rows that each loader gives, of which it has as many as `available` says; fewer are read repeatedly."""
+    def mixed(self, sources: Sequence[Rows]) -> Rows:
+        """The mixture of the rows of these loaders.
+
+        Raises:
+            UserError: they can't be mixed, or there are too few.
+        """
         ...

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Protocol
 
-from mf_data.blending import BlendedRows
+from mf_data.chosen_rows import at_most
 from mf_data.documents import Document, DocumentLoader, Loader, MixtureLoader
 from mf_data.progress import Progress, silent
 from mf_data.row_settings import RowSettings
-from mf_data.rows import Rows, at_most
+from mf_data.rows import Rows
 from mf_data.tokenizers.base import Tokenizer
 
 
@@ -68,7 +68,7 @@ def open_dataset(
     """
     if isinstance(loader, MixtureLoader):
         sources = [open_dataset(each, task, tokenizer, seq_length, progress, settings) for each in loader.loaders()]
-        rows: Rows = BlendedRows(sources, loader.counts([len(source) for source in sources]))
+        rows = loader.mixed(sources)
     else:
         rows = task.rows(loader, tokenizer, seq_length, settings or RowSettings(), progress)
     return at_most(rows, loader.num_samples)

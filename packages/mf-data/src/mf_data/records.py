@@ -3,7 +3,7 @@
 import csv
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -188,8 +188,18 @@ def _read_json(path: Path) -> Iterator[Found[Record]]:
         yield location, _object(value, location)
 
 
-def _read_table(path: Path, delimiter: str) -> Iterator[Found[Record]]:
-    """A table with its names in the first line; a cell may go on over several lines."""
+def read_table(path: Path, delimiter: str, names: Sequence[str] | None = None) -> Iterator[Found[Record]]:
+    """The records of a table, in its order; a cell may go on over several lines.
+
+    Args:
+        path: the file.
+        delimiter: stands between cells.
+        names: of the columns; those of the first line where None.
+    Yields:
+        Each record with its place.
+    Raises:
+        ConfigError: the file as a whole can't be read.
+    """
 
     def decoded() -> Iterator[str]:
         for number, line in lines_of(path):
@@ -198,12 +208,13 @@ def _read_table(path: Path, delimiter: str) -> Iterator[Found[Record]]:
             except UnicodeDecodeError as error:
                 raise ConfigError([not_utf8(Location(str(path), number), error)]) from error
 
-    table = csv.DictReader(decoded(), delimiter=delimiter, strict=True)
+    expected = "the first line" if names is None else f"{len(names)} names"
+    table = csv.DictReader(decoded(), names, delimiter=delimiter, strict=True)
     try:
         for row in table:
             location = Location(str(path), table.line_num)
             if None in row or None in row.values():
-                yield location, Problem(location, "", "has another number of cells than the first line")
+                yield location, Problem(location, "", f"has another number of cells than {expected}")
             else:
                 yield location, row
     except csv.Error as error:
@@ -231,11 +242,11 @@ def _read_parquet(path: Path) -> Iterator[Found[Record]]:
 
 
 def _read_csv(path: Path) -> Iterator[Found[Record]]:
-    return _read_table(path, ",")
+    return read_table(path, ",")
 
 
 def _read_tsv(path: Path) -> Iterator[Found[Record]]:
-    return _read_table(path, "\t")
+    return read_table(path, "\t")
 
 
 _READERS: dict[str, Callable[[Path], Iterator[Found[Record]]]] = {

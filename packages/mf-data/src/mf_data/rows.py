@@ -1,4 +1,4 @@
-"""Data sets of rows with random access: what `Batches` draws from, and rows made of other rows."""
+"""Data sets of rows with random access: what `Batches` draws from."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -39,36 +39,6 @@ class Rows(Protocol):
         ...
 
 
-class SpreadRows:
-    """Some of the rows of a data set, spread evenly over it."""
-
-    def __init__(self, rows: Rows, count: int):
-        """Takes the data set and how many of its rows to keep, which are no more than it has.
-
-        The first ones would come from a few documents and stand for nothing but these.
-        """
-        self._rows = rows
-        self._count = count
-
-    @property
-    def padding(self) -> Mapping[str, int]:
-        """What fills a row that stands for no data."""
-        return self._rows.padding
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Hash of the rows."""
-        return digest("spread", self._count, self._rows.fingerprint)
-
-    def __len__(self) -> int:
-        """How many rows there are."""
-        return self._count
-
-    def __getitem__(self, indices: NDArray[np.integer[Any]]) -> Columns:
-        """The rows of int [n] indices, each column int32 [n, width]."""
-        return self._rows[indices.astype(np.int64) * len(self._rows) // self._count]
-
-
 class ColumnRows:
     """Rows that lie in memory."""
 
@@ -92,11 +62,6 @@ class ColumnRows:
     def __getitem__(self, indices: NDArray[np.integer[Any]]) -> Columns:
         """The rows of int [n] indices, each column int32 [n, width], a copy."""
         return {name: column[indices] for name, column in self._columns.items()}
-
-
-def at_most(rows: Rows, count: int | None) -> Rows:
-    """The rows, or `count` of them that are spread evenly where there are more (None: all)."""
-    return rows if count is None or count >= len(rows) else SpreadRows(rows, count)
 
 
 def padded(values: Sequence[NDArray[np.int32]], width: int, fill: int) -> NDArray[np.int32]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mf_config.problems import UserError, name_values
+from mf_data.row_order import FileGroups
 from mf_data.rows import IGNORED, Columns, digest
 from mf_data.token_roles import filling
 from mf_data.tokenizers.base import Tokenizer
@@ -62,6 +63,21 @@ class StoredLoader(Protocol):
         ...
 
 
+def stored_column(file: StoredFile, names: Sequence[str]) -> str:
+    """The name by which a file has a column.
+
+    Args:
+        file: the file.
+        names: those that it may have, the first of them if several are there.
+    Raises:
+        UserError: it has none of them.
+    """
+    for name in names:
+        if name in file.columns:
+            return name
+    raise UserError(f"{file.path}: has no column {' or '.join(names)}. It has {name_values(file.columns)}.")
+
+
 class StoredRows:
     """Rows of `seq_length + 1` ids with labels beside them.
 
@@ -113,6 +129,11 @@ class StoredRows:
                 raise UserError(f"{file.path}: has no column {lacking}. Allowed: {name_values(file.columns)}.")
         self._ends = np.cumsum([len(file) for file in files])
         self.padding: Mapping[str, int] = {IDS: self._pad, LABELS: IGNORED}
+
+    @property
+    def groups(self) -> FileGroups:
+        """The files."""
+        return FileGroups([len(file) for file in self._files])
 
     def __len__(self) -> int:
         """How many rows there are."""

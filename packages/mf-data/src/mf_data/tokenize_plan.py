@@ -50,11 +50,15 @@ class TokenizePlan:
         return [path for name in self.inputs for path in find_files(name, TEXT_SUFFIXES, "INPUT")]
 
     def fingerprint(self) -> dict[str, Any]:
-        """The plan as plain data, with sizes and times of all files: pieces made for an equal one can be used again."""
+        """The plan as plain data, with sizes and times of all files: pieces made for an equal one can be used again.
+
+        Pieces without broken records are the same whatever such records do.
+        """
         place = Path(self.tokenizer)
         own = sorted(path for path in place.iterdir() if path.is_file()) if place.is_dir() else [place]
         stats = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in [*self.files(), *own]]
-        return {**asdict(self), "inputs": list(self.inputs), "files": [list(stat) for stat in stats]}
+        plain = {**asdict(self), "inputs": list(self.inputs), "files": [list(stat) for stat in stats]}
+        return {name: value for name, value in plain.items() if name != "on_broken"}
 
     def pieces(self) -> Iterator[list[Raw]]:
         """All documents in pieces of about `piece_bytes`, in the order of the inputs.

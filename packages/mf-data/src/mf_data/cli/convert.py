@@ -65,6 +65,8 @@ def run(parsed: argparse.Namespace) -> int:
         count = _to_lines(source, Path(target), parsed.handler, parsed.on_broken)
     elif prefix is not None and is_mind_record(target):
         count = _indexed_to_mind_record(IndexedFile(prefix), target, parsed.seq_length)
+    elif stored is None and prefix is None and not source.exists():
+        raise UserError(f"{source} does not exist. Allowed: what mf-data convert --help names.")
     elif stored is None:
         raise UserError(
             f"{source} can't be turned into {target}. Allowed: .bin and .idx files into MindRecord; MindRecord and "

@@ -60,7 +60,7 @@ def run(parsed: argparse.Namespace) -> int:
         rows,
         global_batch_size=1,
         seed=config.seed if section.seed is None else section.seed,
-        shuffle=not parsed.eval and bool(loader.shuffle),
+        shuffle=not parsed.eval and loader.shuffle,
     )
     steps = range(parsed.first, min(parsed.first + parsed.count, batches.steps_per_epoch))
     indices = np.array([batches.row_indices(step)[0] for step in steps], np.int64)

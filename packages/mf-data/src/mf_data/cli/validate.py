@@ -47,7 +47,7 @@ def run(parsed: argparse.Namespace) -> int:
             count += 1
             print(json.dumps(problem) if parsed.json else problem["text"])
     if not parsed.json:
-        print(f"{count} problems" if count else "no problems", file=sys.stderr)
+        print(f"{count or 'no'} problem{'' if count == 1 else 's'}", file=sys.stderr)
     return FAILURE if count else OK
 
 

@@ -13,7 +13,7 @@ from mf_data.conversation_ids import encode_conversation, template_of
 from mf_data.conversations import ConversationLoader
 from mf_data.datasets.base import PACKING, PackingMethod, TaskKeys, refuse_loader
 from mf_data.document_rows import DocumentRows
-from mf_data.documents import Document, DocumentLoader, Loader, PreparedLoader
+from mf_data.documents import Document, DocumentLoader, Loader, PreparedLoader, SeparateTextLoader
 from mf_data.packing import METHODS
 from mf_data.progress import Progress
 from mf_data.row_settings import RowSettings
@@ -35,8 +35,8 @@ _CHARACTERS_AT_ONCE = 1 << 20
 class CausalLanguageModelDataset(TaskKeys):
     """Rows of `seq_length + 1` ids.
 
-    Each document of plain text ends with the end token, and rows go on over it. A conversation is a text of its own,
-    and what the assistant says in it counts.
+    Each document of plain text ends with the end token, and rows go on over it, unless the loader keeps texts apart. A
+    conversation is a text of its own, and what the assistant says in it counts.
     """
 
     packing: PackingMethod = key(PACKING, "none")
@@ -65,6 +65,9 @@ class CausalLanguageModelDataset(TaskKeys):
         """
         if isinstance(loader, PreparedLoader):
             rows = loader.prepared_rows(seq_length, tokenizer, settings)
+        elif isinstance(loader, SeparateTextLoader) and not loader.joins_texts:
+            texts = ((ids.tolist(),) * 2 for ids in _encoded(loader, tokenizer, progress))
+            return sample_rows(Samples.of(texts), seq_length + 1, "cut", "none", filling(tokenizer))
         elif isinstance(loader, DocumentLoader):
             rows = _text_rows(loader, tokenizer, seq_length, progress)
         elif isinstance(loader, ConversationLoader):
@@ -119,8 +122,7 @@ def sample_rows(samples: Samples, width: int, too_long: TooLong, packing: Packin
 
 def _text_rows(loader: DocumentLoader, tokenizer: Tokenizer, seq_length: int, progress: Progress) -> TokenRows:
     width = seq_length + 1
-    pieces = _encoded(loader.documents(), tokenizer, end_token(tokenizer), progress)
-    tokens = np.concatenate([np.zeros(0, dtype=np.int32), *pieces])
+    tokens = np.concatenate([np.zeros(0, dtype=np.int32), *_encoded(loader, tokenizer, progress)])
     rows = TokenRows(tokens, width, pad_id=filling(tokenizer))
     if not len(rows):
         raise UserError(
@@ -130,12 +132,11 @@ def _text_rows(loader: DocumentLoader, tokenizer: Tokenizer, seq_length: int, pr
     return rows
 
 
-def _encoded(
-    documents: Iterable[Document], tokenizer: Tokenizer, eos_id: int, progress: Progress
-) -> Iterator[NDArray[np.int32]]:
+def _encoded(loader: DocumentLoader, tokenizer: Tokenizer, progress: Progress) -> Iterator[NDArray[np.int32]]:
     """Ids of each document, int32 [n]: it begins as the tokenizer's rule has it and ends with the end token."""
     done = 0
-    for texts in _portions(documents):
+    eos_id = end_token(tokenizer)
+    for texts in _portions(loader.documents()):
         for ids in tokenizer.encode_batch(texts, parse_special_tokens=False):
             yield np.array(ended(ids, eos_id), dtype=np.int32)
         done += sum(len(text.encode()) for text in texts)

@@ -1,12 +1,12 @@
 """Rows of texts with a class each."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mf_config.problems import UserError, name_values
+from mf_config.problems import UserError
 from mf_config.schema import component
 from mf_data.datasets.base import TaskKeys, refuse_loader
 from mf_data.documents import Loader
@@ -14,7 +14,7 @@ from mf_data.labelled_texts import LabelledLoader
 from mf_data.progress import Progress
 from mf_data.row_settings import RowSettings
 from mf_data.rows import ColumnRows, padded
-from mf_data.stored_rows import StoredFile, StoredLoader
+from mf_data.stored_rows import StoredFile, StoredLoader, stored_column
 from mf_data.token_roles import filling
 from mf_data.tokenizers.base import Tokenizer
 
@@ -23,7 +23,7 @@ _NAMES = {_IDS: (_IDS,), _MASK: (_MASK, "input_mask"), _LABELS: (_LABELS, "label
 """Columns of rows, and the names that stored ones may have for them."""
 
 
-@component("dataset", "TextClassificationDataset", pending="there is no classification")
+@component("dataset", "TextClassificationDataset")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextClassificationDataset(TaskKeys):
     """Rows of up to `seq_length` ids with the number of a class."""
@@ -78,7 +78,7 @@ def _stored(
 ) -> tuple[list[NDArray[np.int32]], list[NDArray[np.int32]], list[int]]:
     ids, masks, labels = [], [], []
     for file in files:
-        id_name, label_name = (_column(file, _NAMES[name]) for name in (_IDS, _LABELS))
+        id_name, label_name = (stored_column(file, _NAMES[name]) for name in (_IDS, _LABELS))
         mask_name = next((name for name in _NAMES[_MASK] if name in file.columns), None)
         for number in range(len(file)):
             row = file.row(number)
@@ -93,15 +93,3 @@ def _stored(
             masks.append(mask.astype(np.int32))
             labels.append(int(row[label_name][0]))
     return ids, masks, labels
-
-
-def _column(file: StoredFile, names: Sequence[str]) -> str:
-    """The name by which a file has a column.
-
-    Raises:
-        UserError: it has none of them.
-    """
-    for name in names:
-        if name in file.columns:
-            return name
-    raise UserError(f"{file.path}: has no column {' or '.join(names)}. It has {name_values(file.columns)}.")

@@ -6,7 +6,7 @@ from mf_config.schema import component
 from mf_data.datasets.base import TaskKeys
 
 
-@component("dataset", "TokenClassificationDataset", pending="there is no classification")
+@component("dataset", "TokenClassificationDataset", pending="single tokens are not classified")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenClassificationDataset(TaskKeys):
     """Rows of ids with the number of a class for each of them."""

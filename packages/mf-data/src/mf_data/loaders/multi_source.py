@@ -1,19 +1,21 @@
 """A mixture of several corpora."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, make_dataclass
 from typing import Annotated, Any, Literal
 
 from mf_config import Document as ConfigDocument
 from mf_config import decode_as
 from mf_config.nodes import Mapping as MappingNode
-from mf_config.nodes import Node, Scalar, Sequence
+from mf_config.nodes import Node, Scalar
+from mf_config.nodes import Sequence as SequenceNode
 from mf_config.problems import Location
 from mf_config.schema import ComponentOf, component, key
-from mf_data.blending import exact_counts
+from mf_data.blending import BlendedRows, exact_counts
 from mf_data.documents import Loader
 from mf_data.loaders.base import ShardedKeys
-from mf_data.loaders.record_files import ShuffleLevel
+from mf_data.row_order import Shuffle
+from mf_data.rows import Rows
 
 _MOST_ROUNDING = 1e-6
 _BY_NUMBER = "rows are read by number, and their order is computed from the seed"
@@ -28,11 +30,10 @@ class MultiSourceDataLoader(ShardedKeys):
     The numbers are exact. Without `shuffle`, each loader's rows keep their order and are spread evenly over all.
     """
 
-    shuffle: ShuffleLevel | bool = key(
-        "Whether each epoch reads the rows in a new order.",
+    shuffle: Shuffle = key(
+        "Whether each epoch reads the rows in a new order: all of them (True or global), the turns of the loaders, "
+        "each in its own order (files), or the rows of each loader (infile).",
         True,
-        pending="only all rows are reordered together",
-        runs=(True, False, "global"),
     )
     # Each is a section of kind data_loader; the schema of a kind can't hold the kind itself.
     sub_data_loader: tuple[dict[str, Any], ...] = key("The loaders to mix, each a section with its own type.")
@@ -80,15 +81,11 @@ class MultiSourceDataLoader(ShardedKeys):
         root = MappingNode({"sub_data_loader": _node(sections)}, {"sub_data_loader": _PLACE}, _PLACE)
         return list(decode_as(holder, ConfigDocument("data_loader", root, ())).sub_data_loader)
 
-    def counts(self, available: list[int]) -> list[int]:
-        """Rows that each loader gives, by the keys; all that it has where none says otherwise.
-
-        Args:
-            available: rows that each loader has.
-        """
+    def mixed(self, sources: Sequence[Rows]) -> BlendedRows:
+        """The rows of the loaders in the numbers that the keys say, or all of them; those of small ones come again."""
         if self.dataset_ratios is not None and self.samples_count is not None:
-            return exact_counts(self.dataset_ratios, self.samples_count)
-        return available if self.nums_per_dataset is None else list(self.nums_per_dataset)
+            return BlendedRows(sources, exact_counts(self.dataset_ratios, self.samples_count))
+        return BlendedRows(sources, self.nums_per_dataset or [len(source) for source in sources])
 
 
 def _node(value: Any) -> Node:
@@ -96,5 +93,5 @@ def _node(value: Any) -> Node:
     if isinstance(value, Mapping):
         return MappingNode({name: _node(each) for name, each in value.items()}, dict.fromkeys(value, _PLACE), _PLACE)
     if isinstance(value, list | tuple):
-        return Sequence(tuple(_node(each) for each in value), _PLACE)
+        return SequenceNode(tuple(_node(each) for each in value), _PLACE)
     return Scalar("null" if value is None else str(value), isinstance(value, str), _PLACE)

@@ -3,28 +3,24 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from mf_config.problems import UserError
 from mf_config.schema import key
 from mf_data.loaders.base import ShardedKeys
+from mf_data.row_order import Shuffle
 from mf_data.row_settings import RowSettings
 from mf_data.stored_rows import StoredFile, StoredRows
 from mf_data.tokenizers.base import Tokenizer
-
-ShuffleLevel = Literal["global", "files", "infile"]
-"""What MindSpore's loaders put into a new order: all rows, the files, or the rows within each file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordFileKeys(ShardedKeys, ABC):
     """Which files and which of their columns."""
 
-    shuffle: ShuffleLevel | bool = key(
-        "Whether each epoch reads the rows in a new order.",
+    shuffle: Shuffle = key(
+        "Whether each epoch reads the rows in a new order: all of them (True or global), the files one after another, "
+        "each in its own order (files), or the rows of each file (infile).",
         True,
-        pending="only all rows are reordered together",
-        runs=(True, False, "global"),
     )
     dataset_dir: str | None = key("A file of prepared rows, or a folder of such files.", None)
     dataset_files: str | tuple[str, ...] | None = key("A file or a list of files, instead of dataset_dir.", None)

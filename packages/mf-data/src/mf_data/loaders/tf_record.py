@@ -19,10 +19,9 @@ class TFRecordDataset(RecordFileKeys):
     """Rows from TFRecord files: lists of integers such as input_ids and labels, one record a sample."""
 
     shuffle: Literal["global", "files"] | bool = key(
-        "Whether each epoch reads the rows in a new order; global or files say what is reordered.",
+        "Whether each epoch reads the rows in a new order: all of them (True or global), or the files one after "
+        "another, each in its own order (files).",
         True,
-        pending="only all rows are reordered together",
-        runs=(True, False, "global"),
     )
     schema: str | None = key("A JSON file that names the columns, instead of columns_list.", None)
     shard_equal_rows: bool = key(

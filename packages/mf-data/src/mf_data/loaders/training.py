@@ -1,17 +1,21 @@
 """Raw text from files of many forms, for rows of running text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from mf_config.problems import UserError
 from mf_config.schema import component, key
+from mf_data.blending import BlendedRows
+from mf_data.chosen_rows import LaterRows
 from mf_data.compressed import plain_suffix
 from mf_data.data_files import find_files
-from mf_data.documents import Document, DocumentLoader
+from mf_data.documents import Document, SeparateTextLoader
 from mf_data.loaders.base import ON_BROKEN
 from mf_data.loaders.text import TEXT_FIELD, read_text
 from mf_data.loaders.tokenized_text import TokenizedTextKeys
 from mf_data.records import FORMS, OnBroken, converted, read_records, sift, text_in
+from mf_data.rows import Rows
 
 _SUFFIXES = (".txt", *(f".{form}" for form in FORMS))
 _BEFORE = "all text is tokenized before the first step, by the tokenizer's own threads"
@@ -26,13 +30,12 @@ class TrainingDataLoader(TokenizedTextKeys):
     """
 
     is_align: bool = key(
-        "Join texts into rows; otherwise each text is a row.", True, pending="texts are always joined", runs=(True,)
+        "Join texts into rows; otherwise each text has a row of its own, cut to its length or filled up.",
+        True,
     )
     text_col: str = key("The field that holds the text; text where it is empty.", "")
     samples_num: int = key("Rows that an epoch has.", 10000, minimum=1)
-    skip_num: int = key(
-        "Rows to pass over at the beginning.", 0, minimum=0, pending="no rows are passed over", runs=(0,)
-    )
+    skip_num: int = key("Rows to pass over at the beginning.", 0, minimum=0)
     file_limit: int = key("Files that are held in memory at a time.", 1, minimum=1, inert="files are always streamed")
     process_num: int = key("Processes that tokenize.", 64, minimum=1, inert=_BEFORE)
     on_broken: OnBroken = key(ON_BROKEN, "stop")
@@ -53,13 +56,23 @@ class TrainingDataLoader(TokenizedTextKeys):
             for location, text in sift(converted(read_records(path), text_of), self.on_broken):
                 yield Document(str(location), text)
 
-    def loaders(self) -> list[DocumentLoader]:
-        """The one loader of which `counts` says how many rows are read; see `mf_data.documents.MixtureLoader`."""
+    def loaders(self) -> list[SeparateTextLoader]:
+        """The one loader of whose rows `mixed` makes an epoch; see `mf_data.documents.MixtureLoader`."""
         return [_AllRows(self)]
 
-    def counts(self, available: list[int]) -> list[int]:
-        """Rows that an epoch has, whatever is available."""
-        return [self.samples_num]
+    def mixed(self, sources: Sequence[Rows]) -> BlendedRows:
+        """The rows of an epoch, as many as the keys say, whatever is there.
+
+        Raises:
+            UserError: all rows are to be passed over.
+        """
+        (rows,) = sources
+        if self.skip_num >= len(rows):
+            raise UserError(
+                f"data_loader.skip_num: {self.skip_num}, but there are {len(rows)} rows. "
+                f"Allowed: from 0 to {len(rows) - 1}."
+            )
+        return BlendedRows([LaterRows(rows, self.skip_num)], [self.samples_num])
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +82,11 @@ class _AllRows:
     loader: TrainingDataLoader
     shuffle: bool = False
     num_samples: None = None
+
+    @property
+    def joins_texts(self) -> bool:
+        """Whether rows go on over the ends of texts."""
+        return self.loader.is_align
 
     def documents(self) -> Iterator[Document]:
         """The documents."""

@@ -50,8 +50,7 @@ class TokenizerKeys(ABC):
     clean_up_tokenization_spaces: bool | None = key(
         "Remove the spaces before punctuation from decoded text.",
         None,
-        pending="decoded text keeps its spaces",
-        runs=(None, False),
+        inert="text of byte pairs would come out altered, so that Hugging Face ignores it for these tokenizers too",
     )
     split_special_tokens: bool = key("Take a special token that is written out in a text as ordinary text.", False)
 
