@@ -328,7 +328,8 @@ def real_files(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Compare with other tools and write docs/benchmarks.md; arguments after `--` name benchmarks."""
-    peers = environment("peers", list(PEERS))
+    # Some peers read what mf-ckpt wrote.
+    peers = environment("peers", list(PEERS), ["packages/mf-config", "packages/mf-ckpt"])
     session.env["MF_PEER_PYTHON"] = str(peers / "python")
     run(session, main_environment(), "python", "benchmarks/suite.py", *session.posargs)
 

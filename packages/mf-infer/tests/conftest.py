@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mf_infer.llm import LLM, LoadOptions
+from mf_infer.llm import LLM
+from mf_infer.load_options import LoadOptions
 from mf_infer.server.app import Api
 from mf_infer.server.options import ServerOptions
 from mf_infer.server.serving import DrainingServer, bind

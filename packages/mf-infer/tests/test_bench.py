@@ -38,7 +38,7 @@ def test_a_load_must_fit_the_context(new_model):
 
 
 def test_the_command_prints_a_row_or_an_object_for_each_concurrency(new_model, monkeypatch, capsys):
-    monkeypatch.setattr("mf_infer.cli.settings.LLM", lambda *_, **__: new_model())
+    monkeypatch.setattr("mf_infer.cli.opening.LLM", lambda *_, **__: new_model())
     words = ["bench", "model", "--concurrency", "1", "3", "--requests", "4", "--answer-tokens", "4"]
     assert main([*words, "--json"]) == 0
     captured = capsys.readouterr()

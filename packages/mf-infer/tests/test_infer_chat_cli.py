@@ -16,7 +16,7 @@ def talk(new_model, monkeypatch, capsys):
 
     def run(*lines, options=()):
         model = new_model()
-        monkeypatch.setattr("mf_infer.cli.settings.LLM", lambda *_, **__: model)
+        monkeypatch.setattr("mf_infer.cli.opening.LLM", lambda *_, **__: model)
         monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
         assert main(["chat", "model", *GREEDY, *options]) == 0
         captured = capsys.readouterr()

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+import mf_infer
 from mf_infer.cli import main
-from mf_infer.llm import LoadOptions
+from mf_infer.load_options import LoadOptions
 
 DATA = Path(__file__).parent / "data"
 CHAT = str(DATA / "tiny_chat")
@@ -22,7 +23,7 @@ def shared_model(monkeypatch, chat):
         assert (path, config, tokenizer, options) == (CHAT, None, None, LoadOptions())
         return chat
 
-    monkeypatch.setattr("mf_infer.cli.settings.LLM", opened)
+    monkeypatch.setattr("mf_infer.cli.opening.LLM", opened)
 
 
 def test_one_prompt_prints_the_text_alone(capsys):
@@ -174,6 +175,26 @@ def test_help_and_wrong_paths_do_not_wait_for_mindspore(tmp_path):
     assert result.returncode == 2
     assert result.stderr == "missing: no such file or folder.\n"
     assert "--max-tokens" in result.stdout
+
+
+def test_help_does_not_wait_for_what_reads_models(tmp_path):
+    code = (
+        "import sys\n"
+        "from mf_infer.cli import main\n"
+        "try:\n"
+        "    main(['serve', '--help'])\n"
+        "except SystemExit:\n"
+        "    pass\n"
+        "print(sorted({'mf_ckpt', 'mf_data', 'mindspore', 'numpy', 'starlette', 'tokenizers'} & set(sys.modules)))\n"
+    )
+    assert run_python(code, tmp_path).stdout.endswith("\n[]\n")
+
+
+def test_every_public_name_is_there():
+    for name in mf_infer.__all__:
+        assert hasattr(mf_infer, name)
+    with pytest.raises(AttributeError, match="no attribute 'Lmm'"):
+        _ = mf_infer.Lmm
 
 
 def test_the_program_generates_from_a_fresh_process(tmp_path):

@@ -14,7 +14,8 @@ import mf_models
 from mf_config.problems import UserError
 from mf_config.sections.context import ContextSection
 from mf_infer.engine import Engine
-from mf_infer.llm import LLM, LoadOptions
+from mf_infer.llm import LLM
+from mf_infer.load_options import LoadOptions
 from mf_infer.logprobs import chat_logprobs
 from mf_infer.sampling_params import SamplingParams
 

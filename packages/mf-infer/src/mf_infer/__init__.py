@@ -1,10 +1,30 @@
 """Inference for large language models on MindSpore: load a checkpoint, generate and stream text."""
 
-from mf_infer.llm import LLM, LoadOptions
-from mf_infer.logprobs import TokenLogprobs
-from mf_infer.outputs import CompletionOutput, Piece, RequestOutput
-from mf_infer.prompts import Prompt, TokenPrompt
-from mf_infer.sampling_params import SamplingParams
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mf_infer.llm import LLM as LLM
+    from mf_infer.load_options import LoadOptions as LoadOptions
+    from mf_infer.logprobs import TokenLogprobs as TokenLogprobs
+    from mf_infer.outputs import CompletionOutput as CompletionOutput
+    from mf_infer.outputs import Piece as Piece
+    from mf_infer.outputs import RequestOutput as RequestOutput
+    from mf_infer.prompts import Prompt as Prompt
+    from mf_infer.prompts import TokenPrompt as TokenPrompt
+    from mf_infer.sampling_params import SamplingParams as SamplingParams
+
+_HOMES = {
+    "LLM": "mf_infer.llm",
+    "CompletionOutput": "mf_infer.outputs",
+    "LoadOptions": "mf_infer.load_options",
+    "Piece": "mf_infer.outputs",
+    "Prompt": "mf_infer.prompts",
+    "RequestOutput": "mf_infer.outputs",
+    "SamplingParams": "mf_infer.sampling_params",
+    "TokenLogprobs": "mf_infer.logprobs",
+    "TokenPrompt": "mf_infer.prompts",
+}
 
 __all__ = [
     "LLM",
@@ -17,3 +37,11 @@ __all__ = [
     "TokenLogprobs",
     "TokenPrompt",
 ]
+
+
+def __getattr__(name: str) -> object:
+    # On demand, because the command line imports this package and must not wait for what reads checkpoints.
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(import_module(_HOMES[name]), name)
+    return found

@@ -1,7 +1,6 @@
 """The Python interface: load a model, generate, stream."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,11 @@ from mf_config.sections.context import ContextSection
 from mf_data.chat.template import TEMPLATE_FILE, ChatTemplate, Message
 from mf_data.tokenizers.base import Tokenizer
 from mf_data.tokenizers.loading import load_tokenizer, vocabulary_in
-from mf_infer.checks import check, is_integer
+from mf_infer.checks import check
 from mf_infer.defaults import GENERATION_FILE, GenerationDefaults
 from mf_infer.engine import Engine
 from mf_infer.gguf_tokenizer import gguf_tokenizer
+from mf_infer.load_options import LoadOptions
 from mf_infer.outputs import RequestOutput
 from mf_infer.prompts import Prompt, TokenPrompt, as_list, bad_word_ids, encode_prompt
 from mf_infer.request import Context, Request
@@ -26,33 +26,6 @@ from mf_models.threads import sleep_while_waiting
 
 ON_CPU = ContextSection(device_target="CPU")
 """Compiled graphs on the CPU."""
-
-WEIGHT_TYPES = ("float32", "int8")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadOptions:
-    """How a model is loaded.
-
-    Attributes:
-        adapter: a folder with a LoRA adapter in Hugging Face PEFT's form, which is merged into the weights.
-        weight_type: `float32`, or `int8`: the matrices of the blocks are rounded to integers with a scale for each
-            output, which takes a quarter of their memory, and more time.
-        max_batch_size: most answers computed together, at least 1.
-        num_blocks: blocks of the cache, which all requests share, at least 1; the configuration's where None (512 where
-            it has none, of 16 tokens each).
-    """
-
-    adapter: str | Path | None = None
-    weight_type: str = "float32"
-    max_batch_size: int = 8
-    num_blocks: int | None = None
-
-    def __post_init__(self) -> None:
-        """Raises: UserError: a value can't be used; it names the option."""
-        check("weight_type", self.weight_type, self.weight_type in WEIGHT_TYPES, ", ".join(WEIGHT_TYPES))
-        check("max_batch_size", self.max_batch_size, _is_count(self.max_batch_size), "from 1")
-        check("num_blocks", self.num_blocks, self.num_blocks is None or _is_count(self.num_blocks), "from 1")
 
 
 class LLM:
@@ -238,7 +211,3 @@ def _own_tokenizer(reader: mf_ckpt.Reader) -> Tokenizer | None:
         return gguf_tokenizer(reader.weights.metadata, str(reader.path))
     folder = reader.path if reader.path.is_dir() else reader.path.parent
     return load_tokenizer(folder) if vocabulary_in(folder) is not None else None
-
-
-def _is_count(value: object) -> bool:
-    return is_integer(value) and isinstance(value, int) and value >= 1

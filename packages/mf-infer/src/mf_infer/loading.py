@@ -4,12 +4,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mf_ckpt import lora
+from mf_config.problems import UserError
 from mf_config.sections.context import ContextSection
-from mf_infer.int8 import LEFT_AS_IT_IS, quantize
+from mf_infer.fused_runner import FusedRunner
+from mf_infer.int8 import LEFT_AS_IT_IS, quantize, quantize_with_head
 from mf_infer.runner import CellRunner
 from mf_models.config_keys.execution import CacheKeys
 from mf_models.config_keys.loading import AdaptationKeys
 from mf_models.device import prepare
+from mf_models.fused_decoding import covers
 from mf_models.model_config import ModelConfig
 from mf_models.networks import build
 from mf_models.pretrained import open_weights, read_config
@@ -28,7 +31,7 @@ class Source:
         path: a checkpoint that `mf_models.pretrained.open_weights` opens.
         config: the family's configuration, which the weights must fit; None takes the one at the path.
         adapter: a folder of Hugging Face PEFT that is merged in, or None.
-        weight_type: `int8` rounds the matrices of the blocks to integers.
+        weight_type: `int8` rounds the matrices of the blocks and the head to integers.
     """
 
     path: Path
@@ -51,6 +54,11 @@ def open_runner(source: Source, context: ContextSection, num_blocks: int | None)
     """
     prepare(context)
     config = source.config or read_config(source.path)
+    if config.num_labels is not None:
+        raise UserError(
+            f"{source.path}: its network finds classes and writes no text. "
+            "Allowed: run_mode predict, or mf_infer.classifier.Classifier; or a language model."
+        )
     model = build(config)
     weights = open_weights(source.path, config)
     if source.adapter is not None:
@@ -62,11 +70,12 @@ def open_runner(source: Source, context: ContextSection, num_blocks: int | None)
     if section is not None and section.weight_dtype == "int8":
         quantize(model, (*LEFT_AS_IT_IS, *section.modules_to_not_convert))
     elif source.weight_type == "int8":
-        quantize(model)
+        quantize_with_head(model)
     model.set_train(False)
     blocks, block_size = cache_sizes(config)
+    runner = FusedRunner if covers(model) else CellRunner
     # One block more: that of nobody.
-    return config, CellRunner(model, (num_blocks or blocks) + 1, block_size, config.max_positions)
+    return config, runner(model, (num_blocks or blocks) + 1, block_size, config.max_positions)
 
 
 def cache_sizes(config: ModelConfig) -> tuple[int, int]:

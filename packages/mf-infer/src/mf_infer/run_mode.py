@@ -30,6 +30,8 @@ class PredictOptions(Protocol):
 def predict(config: RunConfig, options: PredictOptions) -> int:
     """Answer the prompts of `input_data` with the model of `load_checkpoint`, or of output_dir's newest checkpoint.
 
+    A network that finds classes gives a class of each text instead, see `predict_classes`.
+
     Prints each answer and writes `output_dir/predictions.jsonl`, one object a prompt: prompt, text, token_ids,
     finish_reason, tokens_per_second; and the same texts as MindFormers writes them to `save_file`, or to
     `output_dir/text_generation_result.txt`. The network is the one of `model.model_config`, with its generation keys;
@@ -47,6 +49,8 @@ def predict(config: RunConfig, options: PredictOptions) -> int:
     prompts = list(read_prompts(config.prompts))
     if not prompts:
         raise UserError("input_data: is missing, so nothing can be predicted. Allowed: a prompt, or a list of prompts.")
+    if config.model.model_config.num_labels is not None:
+        return predict_classes(config, options, prompts)
     section = config.tokenizer
     llm = LLM(
         config.load_checkpoint or config.output_dir,
@@ -66,6 +70,44 @@ def predict(config: RunConfig, options: PredictOptions) -> int:
         else:
             print_title(number, output.prompt or "")
             print_stream([output.outputs[0].text])
+    return OK
+
+
+def predict_classes(config: RunConfig, options: PredictOptions, texts: Sequence[str]) -> int:
+    """Find the class of each text.
+
+    Prints it and writes `output_dir/predictions.jsonl`, and `save_file` where it is given: one object a text with
+    prompt, label, score, which is the probability of the label, and scores, those of all classes.
+
+    Args:
+        config: the run configuration.
+        options: as for `predict`.
+        texts: the texts.
+    Returns:
+        The exit status.
+    Raises:
+        UserError: there is no checkpoint, or it does not fit the configuration.
+    """
+    # Here, because MindSpore need not be there for mistakes in prompts.
+    from mf_infer.classifier import Classifier
+
+    section = config.tokenizer
+    classifier = Classifier(
+        config.load_checkpoint or config.output_dir,
+        config=config.model.model_config,
+        tokenizer=open_tokenizer(section, None) if section else None,
+        context=config.context,
+    )
+    found = classifier.classify(texts)
+    lines = [json.dumps(each.as_json(), ensure_ascii=False) for each in found]
+    for path in (Path(config.output_dir) / PREDICTIONS, *([Path(config.save_file)] if config.save_file else [])):
+        write_atomically(path, "".join(f"{line}\n" for line in lines).encode())
+    for number, (each, line) in enumerate(zip(found, lines, strict=True), 1):
+        if options.json:
+            print_stream([line])
+        else:
+            print_title(number, each.text)
+            print_stream([f"class {each.label} ({each.probabilities[each.label]:.3f})"])
     return OK
 
 

@@ -21,11 +21,13 @@ class CellRunner:
         blocks: blocks of the cache.
         block_size: tokens of a block.
         whole_prompts: whether the model's positions are scaled by the length of the text.
+        cache: keys and values of all rows.
     """
 
     def __init__(self, model: CausalLanguageModel, blocks: int, block_size: int, max_tokens: int):
         """Takes the model, the cache's sizes, and the most tokens of one row (the model's context)."""
         cache = model.new_cache(blocks, block_size)
+        self.cache = cache
         self.blocks = blocks
         self.block_size = block_size
         self.whole_prompts = isinstance(model.model.angles, LengthDependentAngles)

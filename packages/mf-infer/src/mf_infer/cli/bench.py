@@ -1,20 +1,9 @@
 """`mf-infer bench`: how fast a model answers."""
 
 import argparse
-import json
-import sys
 
-from mf_config.command_line import OK, Command
-from mf_infer.bench import PERCENTILES, BenchLoad, BenchResult, measure
-from mf_infer.cli.progress import Progress
-from mf_infer.cli.settings import add_load_options, open_model
-
-_COLUMNS = (
-    "at a time",
-    "tokens/s",
-    *(f"first p{rank} ms" for rank in PERCENTILES),
-    *(f"next p{rank} ms" for rank in PERCENTILES),
-)
+from mf_config.command_line import Command
+from mf_infer.cli.settings import add_load_options
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,29 +26,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _bench(parsed: argparse.Namespace) -> int:
-    loads = [
-        BenchLoad(
-            concurrency=concurrency,
-            requests=max(parsed.requests, concurrency),
-            prompt_tokens=parsed.prompt_tokens,
-            answer_tokens=parsed.answer_tokens,
-        )
-        for concurrency in parsed.concurrency
-    ]
-    llm = open_model(parsed)
-    if not parsed.json:
-        print("  ".join(_COLUMNS))
-    for load in loads:
-        print(f"{load.concurrency} at a time; first of all, graphs compile", file=sys.stderr)
-        result = measure(llm, load, Progress("requests"))
-        print(json.dumps(result.as_json()) if parsed.json else _row(result), flush=True)
-    return OK
+    # Not on top: help texts need not wait for what reads models.
+    from mf_infer.cli.benching import bench
 
-
-def _row(result: BenchResult) -> str:
-    times = [1000 * value for values in (result.first_token_s, result.next_token_s) for value in values.values()]
-    cells = [str(result.load.concurrency), f"{result.tokens_per_second:.1f}", *(f"{value:.1f}" for value in times)]
-    return "  ".join(cell.rjust(len(column)) for cell, column in zip(cells, _COLUMNS, strict=True))
+    return bench(parsed)
 
 
 BENCH = Command("bench", "Measure time to the first token, between tokens, and throughput.", _add_arguments, _bench)

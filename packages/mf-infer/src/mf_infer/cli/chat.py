@@ -4,7 +4,7 @@ import argparse
 
 from mf_config.command_line import OK, Command
 from mf_infer.checks import check
-from mf_infer.cli.settings import add_load_options, add_settings, given_settings, open_model
+from mf_infer.cli.settings import add_load_options, add_settings, given_settings
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,8 +16,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _chat(parsed: argparse.Namespace) -> int:
     settings = given_settings(parsed)
     check("n", settings.get("n", 1), settings.get("n", 1) == 1, "1 in a conversation")
-    # Not on top: other subcommands need not wait for rich.
+    # Not on top: help texts need not wait for rich and what reads models.
     from mf_infer.cli.chat_session import ChatSession
+    from mf_infer.cli.opening import open_model
 
     llm = open_model(parsed)
     # Models without a chat template are refused before the first message.

@@ -5,7 +5,7 @@ import logging
 from pathlib import Path
 
 from mf_config.command_line import Command
-from mf_infer.cli.settings import add_load_options, open_model
+from mf_infer.cli.settings import add_load_options
 from mf_infer.server.options import KEYS_VARIABLE, ServerOptions, read_keys
 
 
@@ -54,7 +54,8 @@ def _serve(parsed: argparse.Namespace) -> int:
         timeout_s=parsed.timeout,
         drain_s=parsed.drain,
     )
-    # Not on top: other subcommands need not wait for the packages of the server.
+    # Not on top: help texts need not wait for the packages of the server and what reads models.
+    from mf_infer.cli.opening import open_model
     from mf_infer.server.serving import bind, serve
 
     with bind(parsed.host, parsed.port) as listener:

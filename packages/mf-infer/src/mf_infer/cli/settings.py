@@ -4,8 +4,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from mf_infer.llm import LLM, WEIGHT_TYPES, LoadOptions
-from mf_infer.run_file import read_run_file
+from mf_infer.load_options import WEIGHT_TYPES
 
 _SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "max_tokens": {"type": int, "metavar": "N", "help": "most tokens of the answer"},
@@ -82,9 +81,7 @@ def add_load_options(parser: argparse.ArgumentParser) -> None:
         "--config", metavar="FILE", help="a run file that describes the model, for weights such as MindFormers' .ckpt"
     )
     group.add_argument("--adapter", metavar="DIR", help="a folder with a LoRA adapter, which is merged in")
-    group.add_argument(
-        "--weights", choices=WEIGHT_TYPES, default="float32", help="int8 takes a quarter of the memory, and more time"
-    )
+    group.add_argument("--weights", choices=WEIGHT_TYPES, default="float32", help="int8 takes a quarter of the memory")
     group.add_argument("--batch-size", type=int, default=8, metavar="N", help="most answers computed together")
     group.add_argument(
         "--num-blocks",
@@ -92,15 +89,3 @@ def add_load_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="blocks of the cache, of 16 tokens each by default",
     )
-
-
-def open_model(parsed: argparse.Namespace) -> LLM:
-    """Load the model as the person wants it to be loaded."""
-    options = LoadOptions(
-        adapter=parsed.adapter,
-        weight_type=parsed.weights,
-        max_batch_size=parsed.batch_size,
-        num_blocks=parsed.num_blocks,
-    )
-    config, tokenizer = read_run_file(parsed.config) if parsed.config else (None, None)
-    return LLM(parsed.model, config=config, tokenizer=tokenizer, options=options)

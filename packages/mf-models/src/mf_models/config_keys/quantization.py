@@ -20,7 +20,7 @@ class QuantizationSection:
         runs=("rtn",),
     )
     weight_dtype: str | None = key(
-        "Type of the blocks' matrices, with a scale for each output; null for no quantisation.", None, allowed=_INTEGERS
+        "Type of the blocks' matrices, with a scale for 32 of a row; null for no quantisation.", None, allowed=_INTEGERS
     )
     activation_dtype: str | None = key(
         "Type of activations; null for no quantisation.", None, allowed=_INTEGERS, pending=_FLOATS

@@ -6,6 +6,8 @@ from functools import lru_cache
 from typing import Any
 
 import mindspore as ms
+import numpy as np
+from numpy.typing import NDArray
 
 from mf_config.problems import UserError, name_values
 from mf_models.kernels.adagrad import adagrad_update
@@ -21,12 +23,15 @@ from mf_models.kernels.attention import attention
 from mf_models.kernels.cache_rows import write_rows
 from mf_models.kernels.capped_attention import capped_attention
 from mf_models.kernels.cross_entropy import cross_entropy
+from mf_models.kernels.decoder_weights import DecoderWeights
 from mf_models.kernels.expert_linear import expert_block_rows, expert_linear
 from mf_models.kernels.expert_rows import collect_rows, spread_rows
+from mf_models.kernels.fast_gelu import fast_gelu
 from mf_models.kernels.geglu import geglu
 from mf_models.kernels.gelu import gelu
 from mf_models.kernels.general_attention import general_attention
 from mf_models.kernels.global_norm import global_norm
+from mf_models.kernels.int8_linear import int8_linear
 from mf_models.kernels.layer_norm import layer_norm
 from mf_models.kernels.linear import linear
 from mf_models.kernels.moments import inverse_root, limit_root_mean_square, moving_mean, scale_of, subtract
@@ -34,10 +39,14 @@ from mf_models.kernels.momentum import momentum_rates, momentum_update
 from mf_models.kernels.native.functions import native_functions
 from mf_models.kernels.native.library import native_library
 from mf_models.kernels.paged import paged_attention, reshape_and_cache
+from mf_models.kernels.relu import relu
 from mf_models.kernels.rms_norm import rms_norm
 from mf_models.kernels.rotary import rotate
 from mf_models.kernels.swiglu import swiglu
 from mf_models.kernels.weight_average import average_rates, average_weights
+
+FusedDecoder = Callable[..., NDArray[np.float32]]
+"""Computes steps of a whole network without a graph, see `mf_models.kernels.native.decoder.NativeDecoder`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +58,12 @@ class Kernels:
     Attributes:
         rotary_attention: rotation and causal attention in one, straight from the projections' layout, see
             `mf_models.kernels.native.operators`; None where the device has no such operation.
+        fused_decoder: makes a `FusedDecoder` of a network's weights; None where the device has none. Which networks it
+            covers, `mf_models.fused_decoding` says.
     """
 
     linear: Callable[..., Any]
+    int8_linear: Callable[..., Any]
     rms_norm: Callable[..., Any]
     layer_norm: Callable[..., Any]
     rotate: Callable[..., Any]
@@ -63,6 +75,8 @@ class Kernels:
     paged_attention: Callable[..., Any]
     swiglu: Callable[..., Any]
     gelu: Callable[..., Any]
+    fast_gelu: Callable[..., Any]
+    relu: Callable[..., Any]
     geglu: Callable[..., Any]
     expert_block_rows: Callable[..., int]
     expert_linear: Callable[..., Any]
@@ -86,10 +100,12 @@ class Kernels:
     limit_root_mean_square: Callable[..., Any]
     subtract: Callable[..., Any]
     rotary_attention: Callable[..., Any] | None = None
+    fused_decoder: Callable[[DecoderWeights], FusedDecoder] | None = None
 
 
 _COMPOSED = Kernels(
     linear=linear,
+    int8_linear=int8_linear,
     rms_norm=rms_norm,
     layer_norm=layer_norm,
     rotate=rotate,
@@ -101,6 +117,8 @@ _COMPOSED = Kernels(
     paged_attention=paged_attention,
     swiglu=swiglu,
     gelu=gelu,
+    fast_gelu=fast_gelu,
+    relu=relu,
     geglu=geglu,
     expert_block_rows=expert_block_rows,
     expert_linear=expert_linear,

@@ -6,7 +6,15 @@ from typing import Any
 
 from mindspore import Tensor
 
-from mf_models.kernels.native.operators import NativeAttention, NativeCrossEntropy, NativeRmsNorm, NativeSwiglu
+from mf_models.kernels.decoder_weights import DecoderWeights
+from mf_models.kernels.native.decoder import NativeDecoder
+from mf_models.kernels.native.operators import (
+    NativeAttention,
+    NativeCrossEntropy,
+    NativeInt8Linear,
+    NativeRmsNorm,
+    NativeSwiglu,
+)
 
 
 def native_functions(library: Path) -> dict[str, Callable[..., Any]]:
@@ -20,6 +28,7 @@ def native_functions(library: Path) -> dict[str, Callable[..., Any]]:
     """
     attend, norm = NativeAttention(library), NativeRmsNorm(library)
     gate, entropy = NativeSwiglu(library), NativeCrossEntropy(library)
+    multiply = NativeInt8Linear(library)
 
     def rotary_attention(q: Tensor, k: Tensor, v: Tensor, cos: Tensor, sin: Tensor, scale: float, span: int) -> Tensor:
         return attend(q, k, v, cos, sin, scale, span)
@@ -33,7 +42,15 @@ def native_functions(library: Path) -> dict[str, Callable[..., Any]]:
     def cross_entropy(logits_NV: Tensor, labels_N: Tensor) -> Tensor:
         return entropy(logits_NV, labels_N)
 
+    def int8_linear(x: Tensor, weight_FGI: Tensor, scale_FG: Tensor) -> Tensor:
+        return multiply(x, weight_FGI, scale_FG)
+
+    def fused_decoder(weights: DecoderWeights) -> NativeDecoder:
+        return NativeDecoder(library, weights)
+
     return {
+        "fused_decoder": fused_decoder,
+        "int8_linear": int8_linear,
         "rotary_attention": rotary_attention,
         "rms_norm": rms_norm,
         "swiglu": swiglu,

@@ -1,8 +1,8 @@
 """The operators of the compiled library as cells, with their gradients.
 
-Each stands for the composed function of the same name, whose arguments and results it has, and is called with float32
-alone. Legend: B rows, T tokens, N query heads, K key/value heads, H head dim, C = rotated part of H / 2, V vocabulary;
-... any leading dims, D and F the last one.
+Each stands for the composed function of the same name, whose arguments and results it has, and takes and gives floats
+in float32 alone. Legend: B rows, T tokens, N query heads, K key/value heads, H head dim, C = rotated part of H / 2, V
+vocabulary; ... any leading dims, D and F the last one.
 """
 
 from collections.abc import Callable
@@ -166,3 +166,21 @@ class NativeCrossEntropy(nn.Cell):
         """[N, V] and [N] int32 to [N]."""
         losses_N: Tensor = self.operator(logits_NV, labels_N)[0]
         return losses_N
+
+
+class NativeInt8Linear(nn.Cell):
+    """See `mf_models.kernels.int8_linear`; it has no gradient."""
+
+    def __init__(self, library: Path):
+        """Takes the compiled library."""
+        super().__init__()
+
+        def shapes(x: Shape, weight: Shape, _scale: Shape) -> Any:
+            return [*x[:-1], weight[0]]
+
+        self.operator = _operator(library, "mf_int8_linear", shapes, 1)
+
+    def construct(self, x: Tensor, weight_FGI: Tensor, scale_FG: Tensor) -> Tensor:
+        """[..., D], [F, G, 32] and [F, G] to [..., F]."""
+        y: Tensor = self.operator(x, weight_FGI, scale_FG)
+        return y

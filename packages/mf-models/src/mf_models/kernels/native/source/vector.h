@@ -4,6 +4,10 @@
 #include <cstdint>
 #include <cstring>
 
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
 namespace mf {
 
 constexpr int kLanes = 16;
@@ -26,6 +30,35 @@ inline void store_some(float* to, Vector value, int count) {
   float lanes[kLanes];
   store(lanes, value);
   std::memcpy(to, lanes, sizeof(float) * count);
+}
+
+// Sixteen bytes as floats. Compilers make scalar code of the conversion where it is not written by hand.
+inline Vector widen(const int8_t* from) {
+#if defined(__AVX512F__)
+  return (Vector)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+#elif defined(__AVX2__)
+  float lanes[kLanes];
+  for (int half = 0; half < 2; ++half) {
+    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from + 8 * half));
+    _mm256_storeu_ps(lanes + 8 * half, _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)));
+  }
+  return load(lanes);
+#else
+  Vector value;
+  for (int lane = 0; lane < kLanes; ++lane) value[lane] = from[lane];
+  return value;
+#endif
+}
+
+// A number of half precision. Source: IEEE 754-2019, format binary16.
+inline float half_to_float(uint16_t bits) {
+#ifdef __F16C__
+  return _cvtsh_ss(bits);
+#else
+  const float size = std::ldexp(static_cast<float>(bits & 0x3ff) + ((bits & 0x7c00) ? 1024.0f : 0.0f),
+                                ((bits & 0x7c00) ? (bits >> 10 & 0x1f) - 1 : 0) - 24);
+  return bits & 0x8000 ? -size : size;
+#endif
 }
 
 inline Vector splat(float value) { return value - Vector{}; }
@@ -67,6 +100,10 @@ inline Vector exponential(Vector x) {
 }
 
 inline Vector sigmoid(Vector x) { return splat(1.0f) / (splat(1.0f) + exponential(-x)); }
+
+// Source: Hendrycks and Gimpel 2016, Gaussian Error Linear Units, section 2: the approximation with tanh, whose
+// (1 + tanh(x)) / 2 is sigmoid(2 x).
+inline Vector gelu(Vector x) { return x * sigmoid(splat(1.5957691216f) * (x + splat(0.044715f) * x * x * x)); }
 
 // Calls f(begin, count) for stretches of at most kLanes elements.
 template <class F>

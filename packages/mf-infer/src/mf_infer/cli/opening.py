@@ -1,0 +1,19 @@
+"""Opens the model that a command line names."""
+
+import argparse
+
+from mf_infer.llm import LLM
+from mf_infer.load_options import LoadOptions
+from mf_infer.run_file import read_run_file
+
+
+def open_model(parsed: argparse.Namespace) -> LLM:
+    """Load the model as the person wants it to be loaded."""
+    options = LoadOptions(
+        adapter=parsed.adapter,
+        weight_type=parsed.weights,
+        max_batch_size=parsed.batch_size,
+        num_blocks=parsed.num_blocks,
+    )
+    config, tokenizer = read_run_file(parsed.config) if parsed.config else (None, None)
+    return LLM(parsed.model, config=config, tokenizer=tokenizer, options=options)

@@ -1,0 +1,37 @@
+"""How a model is loaded."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mf_infer.checks import check, is_integer
+
+WEIGHT_TYPES = ("float32", "int8")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadOptions:
+    """How a model is loaded.
+
+    Attributes:
+        adapter: a folder with a LoRA adapter in Hugging Face PEFT's form, which is merged into the weights.
+        weight_type: `float32`, or `int8`: the matrices of the blocks and the head are rounded to integers with a scale
+            for 32 of them, which takes a quarter of their memory.
+        max_batch_size: most answers computed together, at least 1.
+        num_blocks: blocks of the cache, which all requests share, at least 1; the configuration's where None (512 where
+            it has none, of 16 tokens each).
+    """
+
+    adapter: str | Path | None = None
+    weight_type: str = "float32"
+    max_batch_size: int = 8
+    num_blocks: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raises: UserError: a value can't be used; it names the option."""
+        check("weight_type", self.weight_type, self.weight_type in WEIGHT_TYPES, ", ".join(WEIGHT_TYPES))
+        check("max_batch_size", self.max_batch_size, _is_count(self.max_batch_size), "from 1")
+        check("num_blocks", self.num_blocks, self.num_blocks is None or _is_count(self.num_blocks), "from 1")
+
+
+def _is_count(value: object) -> bool:
+    return is_integer(value) and isinstance(value, int) and value >= 1
