@@ -69,16 +69,19 @@ class Materials:
             return {"vocab_file": self._ranks}
         return {"vocab_file": SENTENCE_PIECE}
 
-    def data(self, loader: Any, tokenizer: Any) -> Path:
+    def data(self, loader: Any, task: Any, tokenizer: Any) -> Path:
         """A file that a loader reads.
 
         Args:
             loader: its section.
+            task: the section of what makes rows of it.
             tokenizer: the section of the tokenizer that makes the rows; only stored rows ask for it.
         """
         kind = type_name(loader)
         if kind == "MindDataset":
-            return self._made(f"{type_name(tokenizer)}.mindrecord", lambda path: _write_rows(path, tokenizer))
+            classes = type_name(task) == "TextClassificationDataset"
+            name = f"{type_name(tokenizer)}{'-classes' if classes else ''}.mindrecord"
+            return self._made(name, lambda path: _write_rows(path, tokenizer, classes))
         record = ADVERTISEMENT if kind == "ADGenDataLoader" else TOOL_USE
         return self._made(f"{kind}.json", lambda path: path.write_text(f"{json.dumps(record)}\n" * ROWS))
 
@@ -137,10 +140,12 @@ class Materials:
         return path
 
 
-def _write_rows(path: Path, tokenizer: Any) -> None:
-    """Write rows of ids, labels and mask to a MindRecord file."""
-    ids = np.resize(np.array(open_tokenizer(tokenizer, None).encode(TEXT), np.int32), (ROWS, ROW_LENGTH))
+def _write_rows(path: Path, tokenizer: Any, classes: bool) -> None:
+    """Write rows of ids, labels and mask to a MindRecord file; with `classes`, the label of a row is a class."""
+    width = ROW_LENGTH - 1 if classes else ROW_LENGTH
+    ids = np.resize(np.array(open_tokenizer(tokenizer, None).encode(TEXT), np.int32), (ROWS, width))
     columns = ("input_ids", "labels", "target_ids", "attention_mask")
     with MindRecordWriter(path, columns, header_bytes=1 << 16, page_bytes=1 << 16) as writer:
-        for row in ids:
-            writer.add(dict(zip(columns, (row, row, row, np.ones_like(row)), strict=True)))
+        for number, row in enumerate(ids):
+            labels = np.array([number % 2], np.int32) if classes else row
+            writer.add(dict(zip(columns, (row, labels, labels, np.ones_like(row)), strict=True)))

@@ -129,7 +129,8 @@ def _materials(config: RunConfig, materials: Materials) -> Iterator[str]:
         dataset = getattr(config, name)
         if dataset is not None and dataset.data_loader is not None and config.run_mode != "predict":
             tokenizer = dataset.tokenizer or config.tokenizer
-            yield f"{name}.data_loader.dataset_dir={materials.data(dataset.data_loader, tokenizer)}"
+            task = getattr(config, f"{name}_task")
+            yield f"{name}.data_loader.dataset_dir={materials.data(dataset.data_loader, task, tokenizer)}"
     if config.run_mode != "train" or config.load_checkpoint is not None:
         yield f"load_checkpoint={materials.place_of_weights(config.model.model_config)}"
 

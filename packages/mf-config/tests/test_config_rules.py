@@ -15,6 +15,7 @@ from mf_config.sections.moe import MoeSection
 from mf_config.sections.parallel import StrategyFileSection
 from mf_config.sections.run import RunConfig
 from mf_config.sections.runner import LossScaleSection
+from mf_config.sections.schedules import GroupedScheduleSection
 
 ProblemsOf = Callable[..., list[Problem]]
 SPREAD = {"use_parallel": True}
@@ -210,6 +211,33 @@ CASES = [
         {"lr_schedule": SimpleNamespace(warmup_steps=9, warmup_ratio=0.1)},
         "lr_schedule.warmup_steps",
         "9 does not count: warmup_ratio does",
+    ),
+    case(
+        "groups-of-schedules",
+        {},
+        {
+            "lr_schedule": SimpleNamespace(params=()),
+            "grouped_lr_schedule": GroupedScheduleSection(grouped=(SimpleNamespace(params=("*.bias",)),)),
+        },
+        {"grouped_lr_schedule": GroupedScheduleSection(grouped=(SimpleNamespace(params=("*.bias",)), object()))},
+        "grouped_lr_schedule.grouped[1].params",
+        "is missing: which parameters follow this schedule",
+    ),
+    case(
+        "groups-of-schedules",
+        {},
+        {"grouped_lr_schedule": GroupedScheduleSection(default=SimpleNamespace())},
+        {"lr_schedule": SimpleNamespace(params=("*.bias",))},
+        "lr_schedule.params",
+        "only schedules of grouped_lr_schedule.grouped have parameters",
+    ),
+    case(
+        "groups-of-schedules",
+        {"lr_schedule": SimpleNamespace()},
+        {"grouped_lr_schedule": GroupedScheduleSection()},
+        {"grouped_lr_schedule": GroupedScheduleSection(default=SimpleNamespace(total_steps=3))},
+        "grouped_lr_schedule.default",
+        "lr_schedule is there too",
     ),
     case(
         "rate-falls",

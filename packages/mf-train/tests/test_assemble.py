@@ -1,5 +1,6 @@
 """Parts of a run that need no compiled step."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from mf_models.networks import parameters
 from mf_parallel.pieces import Pieces
 from mf_train.assemble import Job
 from mf_train.checkpoints import strategy_for
+from mf_train.kept_files import files_of_config
 from mf_train.optimizers.adafactor import AdaFactor
 from mf_train.optimizers.came import Came
 from mf_train.processes import Processes
@@ -61,6 +63,15 @@ def test_an_optimizer_of_whole_parameters_refuses_pieces(run_file: Path, monkeyp
     with pytest.raises(UserError, match=r"optimizer\.type: Came looks at whole parameters, which are divided\."):
         _ = job_of(run_file, optimizer=Came()).update
     assert not job_of(run_file).update.needs_whole
+
+
+def test_settings_of_generation_are_kept_with_a_checkpoint(run_file: Path):
+    config: RunConfig = decode(load(str(run_file)))
+    assert list(files_of_config(config)) == ["run.yaml"]
+    config = decode(load(str(run_file), ["model.model_config.top_k=7", "model.model_config.max_new_tokens=9"]))
+    settings = json.loads(files_of_config(config)["generation_config.json"])
+    assert (settings["top_k"], settings["max_new_tokens"], settings["do_sample"]) == (7, 9, True)
+    assert (settings["eos_token_id"], settings["pad_token_id"]) == (2, 0)
 
 
 def cut_for_two_ranks(cell: nn.Cell, folder: Path, strategy: Path) -> None:

@@ -45,5 +45,5 @@ def test_perplexities():
 
 
 def test_perplexity_of_nothing_and_of_too_much():
-    assert PerplexityMetric().values(Sums(0.0, 0, 0)) == {"loss": 0.0, "perplexity": 1.0, "byte_perplexity": 1.0}
+    assert PerplexityMetric().values(Sums(0.0, 0, 0)) == {"loss": 0.0, "perplexity": 1.0}
     assert PerplexityMetric().values(Sums(1e6, 1, 1))["perplexity"] == math.inf

@@ -2,8 +2,8 @@
 
 import hashlib
 import math
-import tempfile
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,19 +16,23 @@ import mf_ckpt
 from mf_ckpt import lora
 from mf_config import RunConfig, UserError
 from mf_config.components import type_name
-from mf_config.dump import to_yaml
-from mf_data.tokenizers.base import Tokenizer
 from mf_models.adaptation import Adaptation
 from mf_models.initializers import initial_values
 from mf_models.kernels import select_kernels
 from mf_models.networks import build
+from mf_models.new_head import with_new_head
 from mf_models.pretrained import open_base, open_weights
 from mf_models.weights import fitting, shapes_of, stored_layout, stored_types, to_stored_form
+from mf_parallel.automatic.context import AutomaticParallelism
 from mf_train.adapted_state import AdaptedState
+from mf_train.automatic_division import AutomaticDivision
+from mf_train.automatic_mode import parallelism_of
+from mf_train.automatic_step import DividedStep
 from mf_train.checkpoints import Companions, RunCheckpoints, strategy_for, upload_url
 from mf_train.data import RunData, demanded
 from mf_train.division import Division
 from mf_train.evaluation import LossOfRows
+from mf_train.kept_files import files_of_config, files_of_tokenizer
 from mf_train.network_changes import adapt, recompute_parts
 from mf_train.optimizer import UpdateRule
 from mf_train.output import OutputFolder
@@ -37,11 +41,12 @@ from mf_train.pipeline_step import PipelineStep
 from mf_train.pipeline_work import StagePart, StageWork, stage_work
 from mf_train.plans import micro_batches, plans_of
 from mf_train.processes import Processes
+from mf_train.rate_kinds import Rates
 from mf_train.run_evaluation import RunEvaluation
+from mf_train.run_rates import RunRates
 from mf_train.run_state import RunState, SavedState
 from mf_train.samples import Parts, sample_rows
-from mf_train.schedule import LearningRate, WarmUp
-from mf_train.sharded_update import ShardedUpdate
+from mf_train.sharded_update import PIECE, ShardedUpdate
 from mf_train.step import StepRules, TrainingStep
 from mf_train.step_graphs import MeanUpdate
 from mf_train.task import Examples
@@ -67,6 +72,7 @@ class Job:
         self.processes = processes
         self.output = OutputFolder(Path(config.output_dir))
         self.data = RunData(config, processes)
+        self._rates = RunRates(config, self.data)
         self._kernels = select_kernels()
         self._base: Path | None = None
 
@@ -110,7 +116,15 @@ class Job:
     def division(self) -> Division:
         """How the network is divided among the processes."""
         axes = self.processes.axes
-        return Division(plans_of(self.config, axes.mesh, shapes_of(self._whole)), axes)
+        plans = plans_of(self.config, axes.mesh, shapes_of(self._whole))
+        if self._parallelism is not None:
+            return AutomaticDivision(plans, axes, self._parallelism)
+        return Division(plans, axes)
+
+    @cached_property
+    def _parallelism(self) -> AutomaticParallelism | None:
+        """What MindSpore is told, where it divides the work; None where mf does."""
+        return parallelism_of(self.config, self.processes.axes.mesh, self.processes.rank)
 
     @property
     def _whole(self) -> Any:
@@ -121,13 +135,15 @@ class Job:
     def _whole_and_types(self) -> tuple[Any, dict[str, str]]:
         """The network, and the element type of each of its stored weights."""
         model_config = self.config.model.model_config
-        network = build(model_config)
+        with nullcontext() if self._parallelism is None else self._parallelism.active():
+            network = build(model_config)
         return network, stored_types(model_config, network)
 
     @property
     def architecture(self) -> str:
         """Name of the network."""
-        name: str = self.config.model.model_config.architectures[0]
+        model = self.config.model
+        name: str = model.model_config.architectures[0] if model.arch is None else model.arch.type
         return name
 
     @property
@@ -158,34 +174,32 @@ class Job:
                 "Allowed: processes with different rows alone without enable_parallel_optimizer, or another optimizer."
             )
 
+        kinds = self._rates.kinds(list(self.division.shapes))
+
         def update_of(trained: list[Parameter]) -> ParameterUpdate:
-            return ParameterUpdate(trained, rule, decay)
+            return ParameterUpdate(trained, rule, decay, lambda name: kinds(name.removeprefix(PIECE)))
 
         if self.adaptation is not None:
             return update_of(list(self.model.trainable_params()))
         return self.division.update(list(self.weights.values()), update_of)
 
     @cached_property
-    def step(self) -> TrainingStep | PipelineStep:
+    def step(self) -> TrainingStep | PipelineStep | DividedStep:
         """The training step."""
         max_norm = self._max_grad_norm
-        reduction = self.division.reduction(self.update, self._kernels)
         rules = StepRules(
             max_norm,
             micro_batches(self.config, self.processes.axes.mesh),
             seed=self.config.seed,
             data_rank=self.processes.row_group,
         )
+        if isinstance(self.division, AutomaticDivision):
+            return self.division.step(self.model, self._objective, self.update, rules)
+        reduction = self.division.reduction(self.update, self._kernels)
         if self.stage_work is not None:
             end = MeanUpdate(self.update, reduction, max_norm)
             return PipelineStep(self.parts, self.stage_work, self._objective, end, rules)
         return TrainingStep(self.model, self._objective, self.update, reduction, rules)
-
-    @cached_property
-    def _rates(self) -> Any:
-        """What says the rates: the schedule, else the optimizer, by itself or by a constant."""
-        source = self.config.lr_schedule or demanded(self.config.optimizer)
-        return source.with_epochs_of(self.data.training.steps_per_epoch) if isinstance(source, WarmUp) else source
 
     @cached_property
     def _rule(self) -> UpdateRule:
@@ -205,12 +219,12 @@ class Job:
         return stage_work(self.config, self.division, self.processes.axes)
 
     def learning_rate(self, update: int) -> float:
-        """Rate of an update, counted from 0; with `lr_scale` in proportion to the rows of a step over all ranks."""
-        config, source = self.config, self._rates
-        rate = source.rate(update, self.total_steps) if isinstance(source, LearningRate) else source.learning_rate
-        if config.lr_scale:
-            rate *= self.data.rows_per_step / config.lr_scale_factor
-        return float(rate)
+        """Rate of an update, counted from 0: that of all parameters, or of those that have none of their own."""
+        return self._rates.rate(update)
+
+    def rates(self, update: int) -> Rates:
+        """What `step` takes of an update, counted from 0; see `mf_train.run_rates.RunRates.rates`."""
+        return self._rates.rates(update, self.update.rate_kinds)
 
     @cached_property
     def evaluation(self) -> RunEvaluation:
@@ -227,9 +241,12 @@ class Job:
         """Name of each metric's result to its value, over the held-out rows of all processes."""
         return self.evaluation.values()
 
-    def load_weights(self, path: Path) -> None:
+    def load_weights(self, path: Path, *, is_trained_on: bool = False) -> None:
         """Put the weights of a checkpoint into the model.
 
+        Args:
+            path: the checkpoint.
+            is_trained_on: whether training follows, which may give the weights of a language model a head of classes.
         Raises:
             UserError: there is no complete checkpoint, it does not fit the model, or it is cut for another layout and
                 `auto_trans_ckpt` is off.
@@ -241,13 +258,16 @@ class Job:
             if lora.is_adapter(path):
                 self.adaptation.load(path)
             return
-        stored = fitting(model_config, self.division.shapes, open_weights(path, model_config, strategy), str(path))
+        weights = open_weights(path, model_config, strategy)
+        if is_trained_on:
+            weights = with_new_head(model_config, weights, self.config.seed, self._whole.initializer_range)
+        stored = fitting(model_config, self.division.shapes, weights, str(path))
         self.division.weights.fill(self.weights, stored.read)
 
     @cached_property
     def checkpoints(self) -> RunCheckpoints:
         """Saves and restores the run."""
-        files = {**files_of(self.data.tokenizer), "run.yaml": to_yaml(self.config).encode()}
+        files = {**files_of_tokenizer(self.data.tokenizer), **files_of_config(self.config)}
         companions = Companions(self.config.model.model_config, self.layout(), files, self._whole_and_types[1])
         # Only the main process writes.
         url = upload_url(self.config.remote_save_url) if self.processes.is_main else None
@@ -285,10 +305,3 @@ class Job:
     def _objective(self) -> Callable[..., Any]:
         objective: Callable[..., Any] = self.config.trainer.objective(self.division.kernels(self._kernels))
         return objective
-
-
-def files_of(tokenizer: Tokenizer) -> dict[str, bytes]:
-    """The files of a tokenizer, name to content."""
-    with tempfile.TemporaryDirectory() as folder:
-        tokenizer.save(Path(folder))
-        return {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}

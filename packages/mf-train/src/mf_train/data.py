@@ -1,7 +1,7 @@
 """The data of a run: tokenizer, rows, batches, and the part of each batch that this process takes."""
 
 import logging
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,8 +13,11 @@ from mf_config.schema import TRAIN_MODES
 from mf_config.sections.dataset import DatasetSection
 from mf_data.batches import Batches
 from mf_data.reading_ahead import ReadAhead, read_ahead
+from mf_data.row_order import Shuffle
 from mf_data.row_settings import RowSettings
+from mf_data.rows import Rows
 from mf_data.tokenizers.base import Tokenizer, token_bytes
+from mf_train.device_queue import DeviceQueue
 from mf_train.plans import micro_batches
 from mf_train.processes import Processes
 from mf_train.row_division import row_division
@@ -33,6 +36,7 @@ class RunData:
         self._config = config
         self._processes = processes
         self._readers: dict[Batches, ReadAhead] = {}
+        self._queue: DeviceQueue | None = None
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -76,12 +80,16 @@ class RunData:
     @cached_property
     def evaluation(self) -> Batches:
         """The held-out rows in global batches, in their own order."""
-        section = demanded(self._config.eval_dataset)
-        rows = self._rows(section, self._config.eval_dataset_task, "evaluation")
+        section, rows = demanded(self._config.eval_dataset), self.evaluation_rows
         global_batch_size = self._config.runner_config.batch_size * self._processes.row_groups
         batches = self._batches(section, rows, global_batch_size, shuffle=False)
         self._read(batches, section, batches.steps_per_epoch)
         return batches
+
+    @cached_property
+    def evaluation_rows(self) -> Rows:
+        """The held-out rows."""
+        return self._rows(demanded(self._config.eval_dataset), self._config.eval_dataset_task, "evaluation")
 
     def examples(self, batches: Batches, step: int) -> Examples:
         """This process's rows, or tokens of rows, of one batch, as the task's loss takes them.
@@ -93,9 +101,19 @@ class RunData:
         batch = self._readers[batches].batch(step)
         ignored = self._config.model.model_config.ignore_token_id
         examples: Examples = self._config.trainer.examples(batch.columns, ignored)
+        self._check_labels(examples)
         # Rows that only fill the batch up count in no loss.
         examples.weights_BT[batch.valid :] = 0.0
         return examples if self._places is None else examples.tokens(self._places)
+
+    def _check_labels(self, examples: Examples) -> None:
+        """Refuse classes that the network does not have; ids of tokens were checked when they were made."""
+        classes, largest = self._config.model.model_config.num_labels, examples.labels_BT.max()
+        if classes is not None and largest >= classes:
+            raise UserError(
+                f"model.model_config.num_labels: {classes}, but a text has the class {largest}. "
+                f"Allowed: from {largest + 1}; or texts with classes from 0 to {classes - 1}."
+            )
 
     @cached_property
     def _places(self) -> list[int] | None:
@@ -106,13 +124,36 @@ class RunData:
         length: int = self._config.model.model_config.seq_length
         return row_division(self._config, axes.mesh).places(length, axes.position("cp"))
 
+    def next_examples(self, step: int) -> Examples:
+        """This process's rows of a training step, of one step after another.
+
+        On an Ascend in sink mode they are tensors that wait on the device already.
+
+        Args:
+            step: the batch's number, from 0; after the first call each is one more than the last.
+        """
+        if self._config.context.device_target != "Ascend" or not self._config.runner_config.sink_mode:
+            return self.examples(self.training, step)
+        if self._queue is None:
+            steps = range(step, self.training.steps_per_epoch * self._config.runner_config.epochs)
+            self._queue = DeviceQueue(partial(self.examples, self.training), steps)
+        return self._queue.next()
+
     def close(self) -> None:
         """Stop reading ahead."""
+        if self._queue is not None:
+            self._queue.close()
         for reader in self._readers.values():
             reader.close()
 
     def token_bytes(self) -> NDArray[np.int64]:
-        """Bytes behind each id of the model's vocabulary [vocab_size], which may be larger than the tokenizer's."""
+        """Bytes of text behind each label that the model scores, int64 [labels].
+
+        A vocabulary may be larger than the tokenizer's; classes stand for no text.
+        """
+        classes = self._config.model.model_config.num_labels
+        if classes is not None:
+            return np.zeros(classes, np.int64)
         counts = np.zeros(self._config.model.model_config.vocab_size, np.int64)
         known = token_bytes(self.tokenizer)
         counts[: len(known)] = known
@@ -129,7 +170,7 @@ class RunData:
             raise UserError("eval_dataset.tokenizer: differs from the training's. Allowed: the same section, or none.")
         return training
 
-    def _rows(self, section: DatasetSection, task: Any, purpose: str) -> Any:
+    def _rows(self, section: DatasetSection, task: Any, purpose: str) -> Rows:
         seq_length = self._config.model.model_config.seq_length
         rows = mf_data.open_dataset(
             section.data_loader, task, self.tokenizer, seq_length, settings=RowSettings.of(section)
@@ -137,7 +178,7 @@ class RunData:
         _log.info("%s text: %d rows of %d tokens", purpose, len(rows), seq_length)
         return rows
 
-    def _batches(self, section: DatasetSection, rows: Any, global_batch_size: int, shuffle: bool) -> Batches:
+    def _batches(self, section: DatasetSection, rows: Rows, global_batch_size: int, shuffle: Shuffle) -> Batches:
         return Batches(
             rows,
             global_batch_size=global_batch_size,

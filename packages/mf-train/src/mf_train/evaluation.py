@@ -1,6 +1,6 @@
 """Evaluation on held-out rows: sums over all tokens first, metrics of the sums afterwards."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,43 +43,68 @@ class LossOfRows(nn.Cell):
         return (losses_BT * weights_BT).sum(-1)
 
 
+class HitsOfRows(nn.Cell):
+    """How many targets of each row are the likeliest."""
+
+    def __init__(self, model: nn.Cell):
+        """Takes the model, see `mf_models.layers.causal_lm.CausalLanguageModel`."""
+        super().__init__(auto_prefix=False)
+        self.model = model
+
+    def construct(
+        self, input_ids_BT: Tensor, labels_BT: Tensor, weights_BT: Tensor, document_starts_BT: Tensor | None
+    ) -> Tensor:
+        """[B], float32."""
+        hidden_BTD = self.model.hidden(input_ids_BT, document_starts_BT=document_starts_BT)
+        is_right_BT = self.model.head(hidden_BTD).argmax(-1) == labels_BT
+        return (is_right_BT.astype(weights_BT.dtype) * weights_BT).sum(-1)
+
+
 class Evaluator:
     """Evaluates a model on the same rows again and again; compiles once."""
 
-    def __init__(self, model: nn.Cell, losses: Callable[..., Tensor | None], data: EvaluationData):
-        """Takes the model, what gives the losses of rows, and the rows.
+    def __init__(self, model: nn.Cell, values: Callable[..., Tensor | None], data: EvaluationData):
+        """Takes the model, what computes a value of each row, and the rows.
 
         Args:
             model: the cells that are evaluated.
-            losses: a `LossOfRows`, or a function like it that gives None where another process has the losses.
+            values: a `LossOfRows` or `HitsOfRows`, or a function like it that gives None where another process has the
+                values.
             data: what is evaluated.
         """
         self._model = model
-        self._losses = losses
+        self._values = values
         self._data = data
+
+    def rows(self) -> Iterator[tuple[int, NDArray[np.float64]]]:
+        """Run over all rows.
+
+        Yields:
+            Number of a batch, and [B, 3], float64: the value of each row, its targets that count, and the bytes of text
+            behind them. Batches whose values another process has are left out.
+        """
+        was_training = self._model.training
+        # Dropout looks at it when the graph is compiled, that is at the first call.
+        self._model.set_train(False)
+        for step, examples in enumerate(self._data.batches()):
+            values_B = self._values(*tensors_of(examples))
+            if values_B is None:
+                continue
+            counted_BT = examples.weights_BT > 0
+            bytes_BT = np.where(counted_BT, self._data.token_bytes[examples.labels_BT], 0)
+            yield step, np.stack((values_B.asnumpy(), counted_BT.sum(-1), bytes_BT.sum(-1)), -1, dtype=np.float64)
+        self._model.set_train(was_training)
 
     def sums(self, add_up: Callable[[list[float]], list[float]]) -> Sums:
         """Run over all rows.
 
         Args:
-            add_up: adds numbers up over all ranks that have losses of different tokens.
+            add_up: adds numbers up over all ranks that have values of different tokens.
         Returns:
-            Sums over the rows of all ranks.
+            Sums over the rows of all ranks, the values as the loss.
         """
         total = np.zeros(3, np.float64)
-        was_training = self._model.training
-        # Dropout looks at it when the graph is compiled, that is at the first call.
-        self._model.set_train(False)
-        for examples in self._data.batches():
-            losses_B = self._losses(*tensors_of(examples))
-            if losses_B is None:
-                continue
-            counted = examples.weights_BT > 0
-            total += (
-                losses_B.asnumpy().astype(np.float64).sum(),
-                counted.sum(),
-                self._data.token_bytes[examples.labels_BT[counted]].sum(),
-            )
-        self._model.set_train(was_training)
-        loss, tokens, text_bytes = add_up([float(value) for value in total])
-        return Sums(loss, int(tokens), int(text_bytes))
+        for _, values_B3 in self.rows():
+            total += values_B3.sum(0)
+        value, tokens, text_bytes = add_up(total.tolist())
+        return Sums(value, int(tokens), int(text_bytes))

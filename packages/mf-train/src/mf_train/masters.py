@@ -4,8 +4,9 @@ Source: Micikevicius et al. 2018, Mixed Precision Training, section 3.1.
 """
 
 import mindspore as ms
-import numpy as np
 from mindspore import Parameter, Tensor, mint
+
+from mf_train.state_tensors import state_tensor
 
 MASTER = "master"
 """Slot of the optimizer's state under which they are saved."""
@@ -18,7 +19,7 @@ def has_master(weight: Parameter) -> bool:
 
 def master_of(weight: Parameter) -> Parameter:
     """Room for the weight in float32; `renewed` fills it before each update."""
-    return Parameter(Tensor(np.zeros(tuple(weight.shape), np.float32)), name=f"{MASTER}.{weight.name}")
+    return state_tensor(weight, MASTER, tuple(weight.shape))
 
 
 def renewed(master: Tensor, weight: Tensor) -> Tensor:

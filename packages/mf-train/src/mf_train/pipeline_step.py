@@ -18,7 +18,8 @@ from mf_parallel.pipeline.timeline import Action, Kind
 from mf_train.batch_tensors import tensors_of
 from mf_train.pipeline_graphs import LastPartBackward, PartBackward, PartForward
 from mf_train.pipeline_work import StagePart, StageWork
-from mf_train.step import Outcome, StepRules, outcome_of, scalar_tensors
+from mf_train.rate_kinds import Rates
+from mf_train.step import Outcome, StepRules, any_scalars, outcome_of, scalar_tensors
 from mf_train.step_graphs import EndOfStep, LossSum, MeanUpdate, Sums
 from mf_train.task import Examples
 
@@ -63,9 +64,9 @@ class PipelineStep:
         batch = _MicroBatches(examples, self._work, 1.0)
         for graphs in self._graphs:
             graphs.compile(batch)
-        self._end.compile(*scalar_tensors((1.0, 1, 0.0)))
+        self._end.compile(*any_scalars(self._end.mean_update.update))
 
-    def __call__(self, examples: Examples, *, scale: float, number: int, learning_rate: float) -> Outcome:
+    def __call__(self, examples: Examples, *, scale: float, number: int, learning_rate: Rates) -> Outcome:
         """Do one step; see `mf_train.step.TrainingStep`."""
         batch = _MicroBatches(examples, self._work, scale)
 

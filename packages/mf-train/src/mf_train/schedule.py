@@ -3,6 +3,7 @@
 The schedules themselves stand in `mf_train.schedules`, one module each.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -43,6 +44,10 @@ class WarmUp(ABC):
         unit="epochs",
     )
     warmup_lr_init: float = key("The rate of the first update.", 0.0, minimum=0)
+    params: tuple[str, ...] = key(
+        "In grouped_lr_schedule.grouped: the parameters that follow this schedule, as shell patterns of their names.",
+        (),
+    )
     total_steps: int = key("Updates over which the rate falls; -1 for all updates of the run.", -1, minimum=-1)
 
     def with_epochs_of(self, updates: int) -> Self:
@@ -89,6 +94,11 @@ class WarmUp(ABC):
         elif 0 < self.total_steps < self.warmup_steps and self.warmup_ratio is None:
             what = f"{self.warmup_steps} exceeds total_steps {self.total_steps}"
             yield "warmup_steps", what, f"from 0 to {self.total_steps}"
+        for pattern in self.params:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                yield "params", f"{pattern!r} is not a regular expression: {error}", "one, for example .*bias"
         if self.warmup_lr_init > self.learning_rate:
             what = f"{self.warmup_lr_init:g} exceeds learning_rate {self.learning_rate:g}"
             yield "warmup_lr_init", what, f"up to {self.learning_rate:g}"

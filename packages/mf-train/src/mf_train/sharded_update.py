@@ -13,9 +13,13 @@ from mf_parallel.buckets import plan_buckets
 from mf_parallel.collectives import AllGather, Communicator, Part
 from mf_parallel.gradients import BUCKET_BYTES
 from mf_train.masters import MASTER, has_master, renewed
+from mf_train.rate_kinds import RateKind
 from mf_train.update import ParameterUpdate
 
 _FLOAT32_BYTES = 4
+
+PIECE = "piece."
+"""What the name of a rank's rows begins with, before that of the parameter."""
 
 
 class ShardedUpdate(nn.Cell):
@@ -73,6 +77,11 @@ class ShardedUpdate(nn.Cell):
         return found | {MASTER: masters} if masters else found
 
     @property
+    def rate_kinds(self) -> tuple[RateKind, ...]:
+        """As of `mf_train.update.ParameterUpdate`."""
+        return self.update.rate_kinds
+
+    @property
     def needs_whole(self) -> bool:
         """As of `mf_train.update.ParameterUpdate`."""
         return self.update.needs_whole
@@ -83,7 +92,7 @@ class ShardedUpdate(nn.Cell):
         Args:
             gradients: one a parameter, shaped like it or like its piece.
             update: scalar float32, number of this update, 1 for the first.
-            learning_rate: scalar float32.
+            learning_rate: as for `mf_train.update.ParameterUpdate`.
         Returns:
             Tensors that depend on the changes: make the step's output depend on them.
         """
@@ -125,4 +134,4 @@ class ShardedUpdate(nn.Cell):
 def _piece_of(parameter: Parameter, ranks: int) -> Parameter:
     """Room for this rank's rows; they are taken from the whole before each update."""
     rows, *others = parameter.shape
-    return Parameter(Tensor(np.zeros((rows // ranks, *others), np.float32)), name=f"piece.{parameter.name}")
+    return Parameter(Tensor(np.zeros((rows // ranks, *others), np.float32)), name=f"{PIECE}{parameter.name}")

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
-import mindspore as ms
+import numpy as np
 from mindspore import Parameter, Tensor, nn
 
 from mf_models.layers.dropout import connect_dropout, set_dropout_key
 from mf_train.batch_tensors import tensors_of
+from mf_train.rate_kinds import Rates
 from mf_train.sharded_update import ShardedUpdate
 from mf_train.step_graphs import (
     AddMicroBatch,
@@ -141,7 +142,7 @@ class TrainingStep:
         gc.collect()
         self._graphs.compile(examples)
 
-    def __call__(self, examples: Examples, *, scale: float, number: int, learning_rate: float) -> Outcome:
+    def __call__(self, examples: Examples, *, scale: float, number: int, learning_rate: Rates) -> Outcome:
         """Do one step.
 
         Where the gradients are not finite, or no target counts, no parameter and no optimizer state changes.
@@ -150,7 +151,7 @@ class TrainingStep:
             examples: this rank's rows.
             scale: loss scale.
             number: the update's number, from 1.
-            learning_rate: rate of this update.
+            learning_rate: of this update; with several `rate_kinds` of the optimizer, that of each.
         """
 
         def begin_part(row: int) -> None:
@@ -167,9 +168,9 @@ class _OneGraph:
         self._graph = WholeStep(loss_sum, mean_update)
 
     def compile(self, examples: Examples) -> None:
-        self._graph.compile(*tensors_of(examples), *scalar_tensors((1.0, 1, 0.0)))
+        self._graph.compile(*tensors_of(examples), *any_scalars(self._graph.mean_update.update))
 
-    def run(self, examples: Examples, numbers: Sequence[float], begin: Callable[[int], None]) -> Results:
+    def run(self, examples: Examples, numbers: Sequence[Rates], begin: Callable[[int], None]) -> Results:
         """Do the step.
 
         Args:
@@ -195,11 +196,11 @@ class _TwoGraphs:
         self._micro_batches = micro_batches
 
     def compile(self, examples: Examples) -> None:
-        scalars = scalar_tensors((1.0, 1, 0.0))
+        scalars = any_scalars(self._end.mean_update.update)
         self._add.compile(*tensors_of(examples.split(self._micro_batches)[0]), scalars[0], Tensor(True))
         self._end.compile(*scalars)
 
-    def run(self, examples: Examples, numbers: Sequence[float], begin: Callable[[int], None]) -> Results:
+    def run(self, examples: Examples, numbers: Sequence[Rates], begin: Callable[[int], None]) -> Results:
         """As `_OneGraph.run`."""
         scalars, added = scalar_tensors(numbers), []
         for index, part in enumerate(examples.split(self._micro_batches)):
@@ -215,6 +216,12 @@ def _means(added: Sequence[Sequence[Tensor]]) -> list[float]:
     return [fmean(column) for column in zip(*numbers, strict=True)]
 
 
-def scalar_tensors(numbers: Sequence[float]) -> tuple[Tensor, ...]:
+def any_scalars(update: ParameterUpdate | ShardedUpdate) -> tuple[Tensor, ...]:
+    """Some loss scale, number of an update and learning rate, to compile with."""
+    kinds = len(update.rate_kinds)
+    return scalar_tensors((1.0, 1, 0.0 if kinds == 1 else (0.0,) * kinds))
+
+
+def scalar_tensors(numbers: Sequence[Rates]) -> tuple[Tensor, ...]:
     """Tensors, because a plain number would be compiled in."""
-    return tuple(Tensor(float(number), ms.float32) for number in numbers)
+    return tuple(Tensor(np.asarray(number, np.float32)) for number in numbers)

@@ -99,7 +99,7 @@ class MeanUpdate(nn.Cell):
             gradients: of the sum, times the loss scale; one a parameter, shaped like it.
             scale: [], loss scale.
             number: [], number of this update, 1 for the first.
-            learning_rate: [].
+            learning_rate: [], or [K], see `mf_train.update.ParameterUpdate`.
         """
         loss, tokens, gradients = self.token_mean(loss_sum, token_count, gradients)
         norm = self.global_norm(gradients) / scale

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """A batch as the loss takes it. B rows, T tokens.
+    """A batch as the loss takes it, NumPy arrays or tensors on the device. B rows, T tokens.
 
     Attributes:
         input_ids_BT: int32, what the model reads.

@@ -122,8 +122,10 @@ class Trainer:
         """One step, and what the callbacks learn of it."""
         counters, job = self._counters, self._job
         begin = time.perf_counter()
-        rate, scale = job.learning_rate(counters.schedule_position), self._loss_scale.value
-        outcome = job.step(job.examples(counters.batch), scale=scale, number=counters.update + 1, learning_rate=rate)
+        rate, rates = job.learning_rate(counters.schedule_position), job.rates(counters.schedule_position)
+        scale = self._loss_scale.value
+        examples = job.data.next_examples(counters.batch)
+        outcome = job.step(examples, scale=scale, number=counters.update + 1, learning_rate=rates)
         seconds = time.perf_counter() - begin
         epoch = job.data.training.epoch_of(counters.batch) + 1
         self._loss_scale.update(outcome.overflow)
@@ -204,7 +206,7 @@ class Trainer:
             chosen = str(sound_or_before(path, not is_named)) if self.is_main else ""
             self._resume(Path(self._processes.of_main(chosen)), config.ignore_data_skip)
         else:
-            self._job.load_weights(path)
+            self._job.load_weights(path, is_trained_on=True)
             _log.info("weights from %s", path)
 
     def _resume(self, path: Path, rows_anew: bool) -> None:

@@ -1,10 +1,11 @@
 """Applies an optimizer to all trainable parameters of a model, in graph code."""
 
-import numpy as np
 from mindspore import Parameter, ParameterTuple, Tensor, nn, ops
 
 from mf_train.masters import MASTER, has_master, master_of, renewed
 from mf_train.optimizer import UpdateRule
+from mf_train.rate_kinds import RateKinds, same_rate
+from mf_train.state_tensors import state_tensor
 
 
 class ParameterUpdate(nn.Cell):
@@ -15,13 +16,20 @@ class ParameterUpdate(nn.Cell):
 
     Attributes:
         targets: what the optimizer's formula changes, all float32: the parameters, or their masters.
+        rate_kinds: the learning rates of the parameters, each once; see `mf_train.rate_kinds`.
         slots: name of each slot to its tensors, by the names of the parameters that have one.
         needs_whole: see `mf_train.optimizer.UpdateRule`.
     """
 
-    def __init__(self, parameters: list[Parameter], rule: UpdateRule, weight_decay: float):
-        """Takes the trainable parameters, an optimizer's formula and the decay of the matrices."""
+    def __init__(
+        self, parameters: list[Parameter], rule: UpdateRule, weight_decay: float, rate_of: RateKinds = same_rate
+    ):
+        """Takes the trainable parameters, an optimizer's formula, the decay of the matrices, and who has which rate."""
         super().__init__(auto_prefix=False)
+        kinds = [rate_of(parameter.name) for parameter in parameters]
+        self.rate_kinds = tuple(dict.fromkeys(kinds))
+        self.number_of_kinds = len(self.rate_kinds)
+        self.kinds = tuple(map(self.rate_kinds.index, kinds))
         self.parameters = ParameterTuple(parameters)
         self.is_rounded = tuple(has_master(parameter) for parameter in parameters)
         self.targets = ParameterTuple([master_of(one) if has_master(one) else one for one in parameters])
@@ -32,8 +40,7 @@ class ParameterUpdate(nn.Cell):
             slots = rule.slots(tuple(parameter.shape))
             places.append(tuple(range(len(states), len(states) + len(slots))))
             for slot in slots:
-                values = Tensor(np.full(slot.shape, slot.first_value, np.float32))
-                state = Parameter(values, name=f"{slot.name}.{parameter.name}")
+                state = state_tensor(parameter, slot.name, slot.shape, slot.first_value)
                 self.slots.setdefault(slot.name, {})[parameter.name] = state
                 states.append(state)
         masters = {one.name: target for one, target in zip(parameters, self.targets, strict=True) if has_master(one)}
@@ -54,11 +61,14 @@ class ParameterUpdate(nn.Cell):
         Args:
             gradients: one a parameter, shaped like it.
             update: scalar float32, number of this update, 1 for the first.
-            learning_rate: scalar float32.
+            learning_rate: float32, scalar, or with several `rate_kinds` one of each.
         Returns:
             Tensors that depend on the changes: make the step's output depend on them.
         """
-        rates = self.rates(update, learning_rate)
+        rates = (self.rates(update, learning_rate),) if self.number_of_kinds == 1 else ()
+        if self.number_of_kinds > 1:
+            for kind in range(self.number_of_kinds):
+                rates = (*rates, self.rates(update, learning_rate[kind]))
         done: tuple[Tensor, ...] = ()
         for index in self.indices:
             slots: tuple[Parameter, ...] = ()
@@ -67,7 +77,7 @@ class ParameterUpdate(nn.Cell):
             parameter, target, gradient = self.parameters[index], self.targets[index], gradients[index]
             if self.is_rounded[index]:
                 gradient = ops.depend(gradient, ops.assign(target, renewed(target, parameter)))
-            changed = self.apply(target, slots, gradient, rates, self.decays[index])
+            changed = self.apply(target, slots, gradient, rates[self.kinds[index]], self.decays[index])
             if self.is_rounded[index]:
                 changed = ops.assign(parameter, ops.depend(target, changed).astype(parameter.dtype))
             done = (*done, changed)

@@ -72,6 +72,20 @@ def one_length_of_warm_up(checked: Checked) -> Iterator[Finding]:
         yield Finding("lr_schedule.warmup_steps", f"{steps} does not count: warmup_ratio does")
 
 
+@rule("groups-of-schedules", Severity.ERROR, "grouped_lr_schedule", "lr_schedule.params")
+def groups_of_schedules(checked: Checked) -> Iterator[Finding]:
+    """Each schedule of a group says whose it is, and no other does; there is one for all other parameters."""
+    groups, schedule = checked.config.grouped_lr_schedule, checked.config.lr_schedule
+    if groups is not None and checked.is_written("lr_schedule") and groups.default not in (None, schedule):
+        yield Finding("grouped_lr_schedule.default", "lr_schedule is there too", "one of them")
+    if getattr(schedule, "params", ()):
+        yield Finding("lr_schedule.params", "only schedules of grouped_lr_schedule.grouped have parameters", "none")
+    for number, group in enumerate(groups.grouped if groups is not None else ()):
+        if not getattr(group, "params", ()):
+            what = "is missing: which parameters follow this schedule"
+            yield Finding(f"grouped_lr_schedule.grouped[{number}].params", what, "patterns of names")
+
+
 @rule("rate-falls", Severity.WARNING, "lr_schedule.lr_end", "lr_schedule.learning_rate")
 def rate_falls(checked: Checked) -> Iterator[Finding]:
     """A schedule ends at a rate no higher than the one it starts from."""
@@ -104,6 +118,7 @@ RULES = (
     accumulation_or_pipeline,
     warm_up_ends_before_the_run,
     one_length_of_warm_up,
+    groups_of_schedules,
     rate_falls,
     lengths_of_prompt_and_answer,
 )

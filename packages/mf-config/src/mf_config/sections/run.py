@@ -12,13 +12,13 @@ from mf_config.sections.moe import MoeSection
 from mf_config.sections.observation import MonitorSection, TensorboardSection
 from mf_config.sections.parallel import ParallelDegrees, ParallelSection
 from mf_config.sections.runner import RunnerSection, WrapperSection
+from mf_config.sections.schedules import GroupedScheduleSection
 
 _ANY_LAYOUT = "a checkpoint of any layout is cut for the present one while it is read"
 _STEP_FOUND = "resume_training finds the step in the checkpoint"
 _PREPARED = "rows are prepared before the first step and read from memory"
 _KEPT = "activations are kept; the result is the same"
 _OPERATORS_ALONE = "operators alone are measured, collectives among them"
-_LAYER_RATES = "all layers of a language model share one rate"
 _VISION = "language models never read it"
 _SAME_BITS = "runs on CPU give the same bits always"
 _ON_THE_COMMAND_LINE = "mf-infer generate has an option for it"
@@ -142,8 +142,15 @@ class RunConfig:
         None,
         modes=TRAIN_MODES,
     )
-    layer_scale: bool = key("Give layers rates of their own.", False, inert=_LAYER_RATES, modes=TRAIN_MODES)
-    layer_decay: float = key("Rate of a layer over that of the next.", 0.65, above=0, inert=_LAYER_RATES)
+    grouped_lr_schedule: GroupedScheduleSection | None = key(
+        "Learning rates of groups of parameters.", None, modes=TRAIN_MODES
+    )
+    layer_scale: bool = key(
+        "Let rates fall from block to block towards the input: the embedding has the least, the head the whole rate.",
+        False,
+        modes=TRAIN_MODES,
+    )
+    layer_decay: float = key("Rate of a layer over that of the next.", 0.65, above=0, needs="layer_scale")
     lr_scale: bool = key(
         "Multiply the rate of each update by the rows of a step over lr_scale_factor.",
         False,
@@ -218,10 +225,13 @@ class RunConfig:
     )
 
     def __post_init__(self) -> None:
-        """Give the experts to the family, and take over what it makes of them.
+        """Take the schedule of most parameters for that of the run; give the experts to the family.
 
-        A file says how many there are beside its model, and the family of a model with experts may be another one.
+        A file says how many experts there are beside its model, and the family of a model with experts may be another
+        one.
         """
+        if self.lr_schedule is None and self.grouped_lr_schedule is not None:
+            object.__setattr__(self, "lr_schedule", self.grouped_lr_schedule.default)
         family = self.model.model_config
         if hasattr(family, "with_experts") and self.moe_config.expert_num > 1:
             family = family.with_experts(self.moe_config)

@@ -24,9 +24,14 @@ class RunnerSection:
         minimum=1,
         modes=TRAIN_MODES,
     )
-    sink_mode: bool = key("Hand a whole chunk of steps to the device at once.", True, inert=_ONE_STEP_A_LAUNCH)
+    sink_mode: bool = key(
+        "Have MindSpore's data pipeline carry batches into a queue of the device ahead of their steps.",
+        True,
+        modes=TRAIN_MODES,
+        inert_on={"CPU": "a CPU has no queue of its own: every step is handed its batch"},
+    )
     sink_size: int = key(
-        "Steps of one chunk in sink mode; -1 for the whole epoch.",
+        "Steps of one launch in sink mode; -1 for the whole epoch.",
         -1,
         minimum=-1,
         unit="steps",

@@ -14,13 +14,16 @@ class PerplexityMetric:
     """Loss and perplexity over all tokens, and per byte of text, which compares models of different vocabularies."""
 
     def values(self, sums: Sums) -> Mapping[str, float]:
-        """`loss` (nats a token), `perplexity` (a token) and `byte_perplexity`; see `mf_train.metric.Metric.values`."""
+        """See `mf_train.metric.Metric.values`.
+
+        Returns:
+            `loss` (nats a token), `perplexity` (a token), and `byte_perplexity` where the tokens stand for text.
+        """
         loss = sums.loss / max(1, sums.tokens)
-        return {
-            "loss": loss,
-            "perplexity": _exp(loss),
-            "byte_perplexity": _exp(sums.loss / max(1, sums.text_bytes)),
-        }
+        values = {"loss": loss, "perplexity": _exp(loss)}
+        if sums.text_bytes:
+            values["byte_perplexity"] = _exp(sums.loss / sums.text_bytes)
+        return values
 
 
 def _exp(value: float) -> float:

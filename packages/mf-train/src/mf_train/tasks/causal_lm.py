@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mf_config.schema import component
 from mf_data.rows import IGNORED
+from mf_train.label_losses import label_losses
 from mf_train.task import Examples
 from mf_train.tasks.task_keys import TaskKeys
 
@@ -40,11 +41,7 @@ class CausalLanguageModelingTrainer(TaskKeys):
 
     def objective(self, kernels: "Kernels") -> Callable[..., Any]:
         """See `mf_train.task.Task.objective`."""
-        cross_entropy = kernels.cross_entropy
-
-        def token_losses(logits_BTV: Any, labels_BT: Any) -> Any:
-            logits_NV = logits_BTV.reshape((-1, logits_BTV.shape[-1]))
-            return cross_entropy(logits_NV, labels_BT.reshape((-1,))).reshape(labels_BT.shape)
+        token_losses = label_losses(kernels)
 
         def losses(model: Any, input_ids_BT: Any, labels_BT: Any, document_starts_BT: Any) -> Any:
             hidden_BTD, added = model.hidden_and_losses(input_ids_BT, document_starts_BT)

@@ -1,0 +1,5 @@
+"""Model families."""
+
+from own_parts.families.kestrel import KestrelConfig
+
+__all__ = ["KestrelConfig"]
