@@ -1,12 +1,14 @@
 """Parts that single families need: attention of one mask a head, prefixes, scaled queries, and the normalised head."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 from mindspore import ParameterTuple, Tensor, ops
 
 import mf_models
+from mf_models.families.gpt2 import GPT2Config
 from mf_models.families.llama import LlamaConfig
 from mf_models.initializers import initialize
 from mf_models.kernels.select import select_kernels
@@ -143,3 +145,27 @@ def test_a_prompt_stands_before_the_text() -> None:
     found = prompt(Tensor(x)).asnumpy()
     np.testing.assert_array_equal(found[:, 2:], x)
     np.testing.assert_array_equal(found[:, :2], [prompt.embedding_weight.asnumpy()] * 2)
+
+
+ACTIVATIONS: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
+    "gelu": ("gelu_new", lambda x: x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))),
+    "fast_gelu": ("quick_gelu", lambda x: x / (1 + np.exp(-1.702 * x))),
+    "relu": ("relu", lambda x: np.maximum(x, 0)),
+}
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_gpt2_takes_its_activation_from_the_configuration(name: str) -> None:
+    hf_name, formula = ACTIVATIONS[name]
+    tokens: dict[str, Any] = {"bos_token_id": 1, "eos_token_id": 1, "pad_token_id": None}
+    config = GPT2Config(hidden_size=4, num_layers=1, num_heads=2, vocab_size=8, hidden_act=name, **tokens)
+    assert config.to_hf()["activation_function"] == hf_name
+    assert GPT2Config.from_hf(config.to_hf()).hidden_act == name
+    feed_forward = mf_models.build(config).model.layers[0].feed_forward
+    for parameter in feed_forward.get_parameters():
+        parameter.set_data(Tensor(normal(*parameter.shape)))
+    w1, w2 = feed_forward.w1, feed_forward.w2
+    x = normal(1, 3, 4)
+    inner = formula(x @ w1.weight.asnumpy().T + w1.bias.asnumpy())
+    expected = inner @ w2.weight.asnumpy().T + w2.bias.asnumpy()
+    np.testing.assert_allclose(feed_forward(Tensor(x)).asnumpy(), expected, 1e-5, 1e-5)

@@ -71,7 +71,7 @@ def test_a_tied_head_is_one_that_the_file_lacks() -> None:
         ),
         ({"llama.rope.scaling.type": "yarn"}, {}, "m.gguf: rope.scaling.type: 'yarn': scaled positions"),
         ({}, {"rope_freqs.weight": (6,)}, "tensor rope_freqs.weight: scaled positions"),
-        ({"llama.expert_count": 8}, {}, "expert_count: 8 experts are not read"),
+        ({"llama.expert_count": 8}, {}, "m.gguf: has no llama.expert_used_count"),
         ({"llama.rope.dimension_count": 6}, {}, "rope.dimension_count: 6 of 12 elements"),
     ],
 )
@@ -100,3 +100,51 @@ def test_the_first_generation_of_qwen_has_its_own_names() -> None:
     for kind in kinds:
         (step,) = renamed.steps([f"transformer.h.1.{kind}"])
         assert step.targets == (names.get_name(f"transformer.h.1.{kind}", (".weight", ".bias")),)
+
+
+EXPERTS = {
+    "mixtral": ("llama", gguf.MODEL_ARCH.LLAMA, {"expert_count": "num_local_experts"}),
+    "qwen3_moe": (
+        "qwen3moe",
+        gguf.MODEL_ARCH.QWEN3MOE,
+        {"expert_count": "num_experts", "expert_feed_forward_length": "moe_intermediate_size"},
+    ),
+}
+SIZES = {
+    "context_length": "max_position_embeddings",
+    "embedding_length": "hidden_size",
+    "feed_forward_length": "intermediate_size",
+    "block_count": "num_hidden_layers",
+    "attention.head_count": "num_attention_heads",
+    "attention.layer_norm_rms_epsilon": "rms_norm_eps",
+    "rope.freq_base": "rope_theta",
+    "expert_used_count": "num_experts_per_tok",
+}
+
+
+@pytest.mark.parametrize("name", EXPERTS)
+def test_models_with_experts(name: str, data: Path) -> None:
+    architecture, known, own = EXPERTS[name]
+    config: Any = read_config(data / name)
+    renamed, weights = mf_models.family_of(config).forms(config)["gguf"], mf_ckpt.open(data / name)
+    stored = MappedSource(weights, renamed)
+    described = config.to_hf()
+    metadata = {f"{architecture}.{key}": described[other] for key, other in (SIZES | own).items()}
+    shapes = {key: stored.info(key).shape for key in stored}
+    read: Any = config_from_hf(
+        hf_from_gguf(metadata | {"general.architecture": architecture}, shapes, "m.gguf"), "m.gguf"
+    )
+    assert type(read) is type(config)
+    assert (read.moe_config.expert_num, read.moe_config.num_experts_chosen, read.moe_config.norm_topk_prob) == (
+        config.moe_config.expert_num,
+        config.moe_config.num_experts_chosen,
+        True,
+    )
+    # llama.cpp's own table has these names, those of the few blocks without experts aside.
+    names = gguf.MODEL_TENSORS[known] + gguf.MODEL_TENSORS[gguf.MODEL_ARCH.LLAMA]
+    allowed = {gguf.TENSOR_NAMES[kind].format(bid=block) for kind in names for block in range(config.num_layers)}
+    assert {key.removesuffix(".weight") for key in stored} <= allowed
+    back = MappedSource(stored, renamed.inverse)
+    assert set(back) == set(weights)
+    for key in weights:
+        np.testing.assert_array_equal(back[key], weights[key])

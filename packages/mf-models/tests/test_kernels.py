@@ -133,6 +133,14 @@ def test_gelu() -> None:
     check(select_kernels().gelu, gelu_formula, [2 * normals(3, 5)], 1)
 
 
+def test_fast_gelu() -> None:
+    check(select_kernels().fast_gelu, lambda x: x / (1 + np.exp(-1.702 * x)), [2 * normals(3, 5)], 1)
+
+
+def test_relu() -> None:
+    check(select_kernels().relu, lambda x: np.maximum(x, 0), [2 * normals(3, 5)], 1)
+
+
 def test_geglu() -> None:
     check(select_kernels().geglu, lambda gate, up: gelu_formula(gate) * up, [normals(3, 5), normals(5, 3).T], 2)
 

@@ -1,6 +1,7 @@
 """The report, on a family that comes from another distribution: it is one folder, and nothing else knows of it."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,12 +11,13 @@ import numpy as np
 import pytest
 
 from mf_config import components as components_module
+from mf_config.problems import UserError
 from mf_models.checkpoint_family import checkpoint_family
 from mf_models.report.__main__ import main
 from mf_models.report.cells import COLUMNS, Cell, Row, measured, not_measured
 from mf_models.report.golden import Golden, draw
 from mf_models.report.rows import rows
-from mf_models.report.table import as_table
+from mf_models.report.table import as_page, as_table
 
 OUTSIDE = Path(__file__).parent / "outside"
 
@@ -108,6 +110,37 @@ def test_the_table_numbers_its_reasons() -> None:
     assert lines[2].split()[:5] == ["BConfig", "b", "3.0e-05", "failed!", "(2)"]
     assert lines[3:] == ["", "(1) no network yet", "(2) ValueError: x"]
     assert (first.failed, second.failed) == ([], ["loss"])
+
+
+def test_a_page_has_the_same_cells() -> None:
+    cells = {**dict.fromkeys(COLUMNS, measured(3e-5, 2e-4)), "cache": not_measured("no room")}
+    lines = as_page([Row("AConfig", "a", cells)], "# Title").splitlines()
+    assert lines[:2] == ["# Title", ""] and lines[3] == f"|{' --- |' * (len(COLUMNS) + 2)}"
+    assert lines[4].split(" | ")[:3] == ["| AConfig", "a", "3.0e-05"] and "(1)" in lines[4]
+    assert lines[5:] == ["", "1. no room"]
+
+
+def test_the_printed_page_has_every_family_and_golden_model_and_no_cell_without_a_reason(data: Path) -> None:
+    text = (Path(__file__).parents[1] / "REPORT.md").read_text()
+    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    (head, _), found = lines[:2], lines[2:]
+    assert head == ["family", "model", *COLUMNS]
+    installed = components_module.components("model").values()
+    own = {cls.__name__ for cls in installed if cls.__module__.startswith("mf_models.")}
+    assert {line[0] for line in found} == own
+    models = {file.parent.name for file in data.glob("*/golden.npz") if (file.parent / "config.json").is_file()}
+    assert models <= {line[1] for line in found}
+    reasons = set(re.findall(r"^\d+(?=\. )", text, re.MULTILINE))
+    for line in found:
+        assert len(line) == len(head) and all(line) and not any(cell.endswith("!") for cell in line)
+        assert {cell.strip("()") for cell in line if cell.startswith("(")} <= reasons
+
+
+def test_an_array_that_a_golden_model_lacks_is_named(sparrow: Path) -> None:
+    golden = Golden(sparrow / "small")
+    del golden.arrays["prompt0"]
+    with pytest.raises(UserError, match=r"its golden\.npz has no prompt0"):
+        golden.check_greedy()
 
 
 def test_the_program_says_what_it_needs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,6 +42,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "DeepseekV3Config": [{"extend_method": None}, {"extend_method": None, "mtp_depth": 2}],
     "DeepseekV2Config": [{"extend_method": None}, {"extend_method": None, "q_lora_rank": None}],
     "QwenConfig": [{"n_kv_heads": 4}],
+    "GPT2Config": [{}, {"hidden_act": "relu"}],
     "InternLMConfig": [{"has_bias": True}, {"has_bias": False}],
 }
 """What a family has with and without."""

@@ -9,8 +9,10 @@ from mindspore import Parameter, Tensor, nn, ops
 from mf_config.sections.memory import RecomputeSection
 from mf_models.families.llama import LlamaConfig
 from mf_models.initializers import initialize
+from mf_models.network_part import keep_part
 from mf_models.networks import build, parameters
 from mf_models.recompute import chosen_blocks, recompute, selected_blocks
+from mf_parallel.stages import Part
 
 ONE_STAGE = [[range(6)]]
 TWO_STAGES = [[range(3), range(3, 6)]]
@@ -101,3 +103,30 @@ def test_single_parts(kept: list[np.ndarray]) -> None:
     assert is_recomputed(block.attention_norm) and is_recomputed(block.ffn_norm)
     assert not is_recomputed(block.feed_forward) and not is_recomputed(block.feed_forward.w1)
     assert unused == [r"nothing\.here"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "chunks", "own", "expected"),
+    [
+        ((1, 2), TWO_STAGES, range(3), {0}),
+        ((1, 2), TWO_STAGES, range(3, 6), {3, 4}),
+        ((False, True), TWO_STAGES, range(3), set()),
+        (((1, 0), (0, 2)), TWO_CHUNKS, range(2), {0}),
+        (((1, 0), (0, 2)), TWO_CHUNKS, range(2, 4), set()),
+        (((1, 0), (0, 2)), TWO_CHUNKS, range(6, 8), {6, 7}),
+        # Uneven stages, as `offset` makes them.
+        ((2, 1), [[range(2), range(2, 8)]], range(2, 8), {2}),
+    ],
+)
+def test_a_stage_takes_its_own_number_of_a_list(choice: Any, chunks: Any, own: range, expected: set[int]) -> None:
+    blocks = chunks[-1][-1].stop
+    model = build(LlamaConfig(hidden_size=8, num_layers=blocks, num_heads=2, intermediate_size=8, vocab_size=16))
+    ends = own.start == 0, own.stop == blocks
+    keep_part(model, Part(own, *ends))
+    recompute(model, RecomputeSection(recompute=choice), chunks, own)
+    found = {
+        number
+        for number, block in zip(own, model.model.layers, strict=True)
+        if is_recomputed(block.feed_forward) and is_recomputed(block.attention_norm)
+    }
+    assert found == expected

@@ -9,8 +9,8 @@ from typing import Any
 from mf_config.problems import UserError, name_values
 from mf_config.suggest import nearest
 
-_ARCHITECTURES = ("llama", "qwen", "qwen2", "qwen3")
-"""Those that llama.cpp calls as Hugging Face does, and whose tensor names a family knows."""
+_ARCHITECTURES = {"llama": "llama", "qwen": "qwen", "qwen2": "qwen2", "qwen3": "qwen3", "qwen3moe": "qwen3_moe"}
+"""Those whose tensor names a family knows, to Hugging Face's names of the same."""
 
 _SIZES = {
     "max_position_embeddings": "context_length",
@@ -27,6 +27,20 @@ _OPTIONAL = {
     "rope_theta": "rope.freq_base",
 }
 _TOKENS = {"bos_token_id": "bos_token_id", "eos_token_id": "eos_token_id", "pad_token_id": "padding_token_id"}
+_EXPERTS = {
+    "llama": {"num_local_experts": "expert_count", "num_experts_per_tok": "expert_used_count"},
+    "qwen3moe": {
+        "num_experts": "expert_count",
+        "num_experts_per_tok": "expert_used_count",
+        "moe_intermediate_size": "expert_feed_forward_length",
+    },
+}
+"""Further keys of the architectures that may have experts."""
+_WITH_EXPERTS: Mapping[str, Mapping[str, Any]] = {
+    "llama": {"model_type": "mixtral", "sliding_window": None},
+    "qwen3moe": {"norm_topk_prob": True},
+}
+"""What goes without saying of the same: llama.cpp calls Mixtral `llama` too."""
 _FREQUENCIES = "rope_freqs.weight"
 _QWEN_NAMES = {"rms_norm_eps": "layer_norm_epsilon", "rope_theta": "rotary_emb_base"}
 """Names that the config.json of Qwen's first generation has in place of Hugging Face's usual ones."""
@@ -44,7 +58,8 @@ def hf_from_gguf(metadata: Mapping[str, Any], tensors: Mapping[str, tuple[int, .
         The content of a config.json.
 
     Raises:
-        UserError: another architecture, a size that is missing, experts, or scaled rotary positions.
+        UserError: another architecture, a size that is missing, experts where the architecture has none that are
+            known here, or scaled rotary positions.
     """
     architecture = str(metadata.get("general.architecture", ""))
     if architecture not in _ARCHITECTURES:
@@ -53,18 +68,21 @@ def hf_from_gguf(metadata: Mapping[str, Any], tensors: Mapping[str, tuple[int, .
         allowed = name_values(_ARCHITECTURES)
         raise UserError(f"{where}: general.architecture: {architecture!r} is not read. Allowed: {allowed}.{hint}")
     own = {key.removeprefix(f"{architecture}."): value for key, value in metadata.items()}
-    missing = [f"{architecture}.{key}" for key in _SIZES.values() if key not in own]
+    has_experts = architecture in _EXPERTS and own.get("expert_count", 0) > 0
+    sizes = _SIZES | (_EXPERTS[architecture] if has_experts else {})
+    missing = [f"{architecture}.{key}" for key in sizes.values() if key not in own]
     if missing or "token_embd.weight" not in tensors:
         lacks = ", ".join(missing or ["token_embd.weight"])
         raise UserError(f"{where}: has no {lacks}. Allowed: a whole language model.")
-    _check_plain(own, tensors, where)
+    _check_plain(own, tensors, where, has_experts)
     found = {
-        "model_type": architecture,
-        **{name: own[key] for name, key in _SIZES.items()},
+        "model_type": _ARCHITECTURES[architecture],
+        **{name: own[key] for name, key in sizes.items()},
         **{name: own[key] for name, key in _OPTIONAL.items() if key in own},
         **{name: metadata.get(f"tokenizer.ggml.{key}") for name, key in _TOKENS.items()},
         "tie_word_embeddings": "output.weight" not in tensors,
         "vocab_size": tensors["token_embd.weight"][0],
+        **(_WITH_EXPERTS[architecture] if has_experts else {}),
     }
     return _first_qwen(found) if architecture == "qwen" else found
 
@@ -81,9 +99,9 @@ def _first_qwen(found: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _check_plain(own: Mapping[str, Any], tensors: Collection[str], where: str) -> None:
-    """Refuse experts, and rotary positions that are scaled or of a part of a head."""
-    if own.get("expert_count", 0):
+def _check_plain(own: Mapping[str, Any], tensors: Collection[str], where: str, has_experts: bool) -> None:
+    """Refuse experts that are not known, and rotary positions that are scaled or of a part of a head."""
+    if own.get("expert_count", 0) and not has_experts:
         raise UserError(f"{where}: expert_count: {own['expert_count']} experts are not read. Allowed: 0.")
     scaling = own.get("rope.scaling.type", "none")
     if scaling != "none" or _FREQUENCIES in tensors:

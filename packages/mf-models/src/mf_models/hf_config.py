@@ -113,6 +113,11 @@ class HfConfig:
         self._sections.append(section)
         return section
 
+    def entries(self, name: str) -> int:
+        """How many entries a section has, whatever they are; 0 where absent or null."""
+        value = self._take(name, None)
+        return len(value) if value is not None and self._fits(name, value, dict, "a section or null") else 0
+
     def words(self, name: str) -> list[str]:
         """A list of words; empty where absent or null."""
         value = self._take(name, None) or []

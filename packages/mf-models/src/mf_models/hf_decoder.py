@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from mf_models.config_keys.classes import CLASSIFIER, ClassKeys, classifier_of
 from mf_models.config_keys.decoder import DecoderKeys
 from mf_models.config_keys.numerics import STORED_TYPE
 from mf_models.config_keys.tokens import TokenKeys
@@ -34,6 +35,7 @@ def read_decoder(
     """
     positions = hf.count(positions_key or "max_position_embeddings")
     hf.require("attention_dropout", (0.0,), absent=0.0)
+    classes = read_classes(hf)
     hf.ignore(IGNORED_IN_HF)
     return {
         "seq_length": positions,
@@ -47,6 +49,7 @@ def read_decoder(
         "rms_norm_eps": hf.number("rms_norm_eps", epsilon),
         "tie_word_embeddings": hf.flag("tie_word_embeddings", tied),
         "initializer_range": hf.number("initializer_range", 0.02),
+        "num_labels": classes,
         **read_tokens(hf),
         **read_rotary(hf, positions, original_positions),
     }
@@ -75,6 +78,27 @@ def read_tokens(hf: HfConfig) -> dict[str, Any]:
     }
 
 
+def read_classes(hf: HfConfig) -> int | None:
+    """Take the classes out of a config.json: how many there are, None where the network scores the next token."""
+    count = hf.entries("id2label") or hf.optional_count("num_labels") or 2
+    hf.ignore(("label2id", "problem_type"))
+    return count if any(name.endswith(CLASSIFIER) for name in hf.words("architectures")) else None
+
+
+def network_to_hf(config: ClassKeys, architecture: str) -> dict[str, Any]:
+    """The name of the network, and the names of its classes, which are numbers.
+
+    Args:
+        config: a family's configuration.
+        architecture: Hugging Face's name of the network that scores the next token.
+    """
+    if config.num_labels is None:
+        return {"architectures": [architecture]}
+    names = {str(number): f"LABEL_{number}" for number in range(config.num_labels)}
+    numbers = {name: int(number) for number, name in names.items()}
+    return {"architectures": [classifier_of(architecture)], "id2label": names, "label2id": numbers}
+
+
 def require_model_type(hf: HfConfig, model_types: tuple[str, ...]) -> None:
     """Refuse files of other families, and other activations than SiLU."""
     hf.require("model_type", model_types, absent="none")
@@ -95,7 +119,7 @@ def decoder_to_hf(config: DecoderKeys, architecture: str, model_type: str) -> di
         model_type: Hugging Face's name of the family.
     """
     return {
-        "architectures": [architecture],
+        **network_to_hf(config, architecture),
         "model_type": model_type,
         **tokens_to_hf(config),
         "attention_dropout": 0.0,

@@ -81,6 +81,10 @@ class ModelConfig(ModelSizes, Protocol):
         """Whether the head uses the embedding's weight."""
 
     @property
+    def num_labels(self) -> int | None:
+        """Classes that the head scores; None where it scores the next token."""
+
+    @property
     def max_decode_length(self) -> int:
         """In generation, most tokens of prompt and answer together."""
 

@@ -42,5 +42,6 @@ def keep_part(model: CausalLanguageModel, part: Part) -> None:
         decoder.insert_child_to_cell("embedding_dropout", nn.Identity())
     if not part.is_last:
         decoder.insert_child_to_cell("norm_out", nn.Identity())
-        if model.lm_head is not None:
-            model.insert_child_to_cell("lm_head", nn.Identity())
+        for head in ("lm_head", "score"):
+            if getattr(model, head) is not None:
+                model.insert_child_to_cell(head, nn.Identity())

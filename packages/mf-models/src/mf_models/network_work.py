@@ -1,6 +1,6 @@
 """What a family's network means for a planner: its parameters, products, and what a backward pass needs; host only."""
 
-from mf_models.layers.config import DecoderConfig
+from mf_models.layers.config import UNGATED, DecoderConfig
 from mf_models.model_config import ModelConfig
 from mf_models.parameter_shapes import BLOCK, block_shapes, shapes_before_blocks, shapes_behind_blocks
 from mf_models.registry import family_of
@@ -68,7 +68,7 @@ def _feed_forward_kept(config: DecoderConfig, layer: int) -> tuple[int, int, int
     moe = config.moe_of(layer)
     if moe is None:
         inner = config.intermediate_size
-        return (2 if config.feed_forward == "gelu" else 3) * inner, inner, 0
+        return (2 if config.feed_forward in UNGATED else 3) * inner, inner, 0
     rows = moe.chosen * (moe.capacity_factor if moe.capacity_factor > 0 else 1.0)
     inner = round(rows * moe.expert_size) + moe.shared_size
     # Rows that travel to experts, and what comes back.

@@ -5,7 +5,7 @@ What the cells in `mf_models.layers` make, in the same order: plans for jobs of 
 
 from collections.abc import Iterator
 
-from mf_models.layers.config import DecoderConfig
+from mf_models.layers.config import UNGATED, DecoderConfig
 from mf_models.layers.latent_config import LatentConfig
 from mf_models.layers.moe_config import MoeConfig
 
@@ -43,7 +43,9 @@ def shapes_before_blocks(config: DecoderConfig) -> Shapes:
 def shapes_behind_blocks(config: DecoderConfig) -> Shapes:
     """The last norm, and the head where it has a weight of its own."""
     found = dict(_norm(config, "model.norm_out"))
-    if not config.tie_word_embeddings:
+    if config.num_labels is not None:
+        found["score.weight"] = (config.num_labels, config.hidden_size)
+    elif not config.tie_word_embeddings:
         found["lm_head.weight"] = (config.vocab_size, config.hidden_size)
     return found
 
@@ -115,7 +117,7 @@ def _latent_attention(config: DecoderConfig, sizes: LatentConfig) -> Shapes:
 
 
 def _feed_forward(name: str, kind: str, width: int, inner: int) -> Shapes:
-    if kind == "gelu":
+    if kind in UNGATED:
         return {**dict(_linear(f"{name}.w1", inner, width, True)), **dict(_linear(f"{name}.w2", width, inner, True))}
     return {
         f"{name}.w1.weight": (inner, width),

@@ -18,7 +18,7 @@ from mf_models.recompute_choice import COMMUNICATION, OPERATORS, Chunks, chosen_
 
 _ATTENTION = "attention"
 
-_ACTIVATIONS = ("gate", "gelu")
+_ACTIVATIONS = ("gate", "activation")
 """Attributes of feed-forwards that hold the function between their projections."""
 
 _ACTIVATION_NAMES = ("mul", "w1.activation.silu")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mf_config.schema import key
+from mf_models.config_keys.classes import ClassKeys
 from mf_models.config_keys.execution import DecoderExecutionKeys
 from mf_models.config_keys.generation import GenerationKeys
 from mf_models.config_keys.loading import AdaptationKeys
@@ -51,6 +52,7 @@ class DecoderKeys(
     NormTypeKeys,
     TokenKeys,
     RotaryKeys,
+    ClassKeys,
     DecoderSizeKeys,
 ):
     """The keys of all subjects, and what follows from them."""
@@ -121,6 +123,7 @@ class DecoderKeys(
             yield "max_position_embedding", what, f"from {self.seq_length}"
         yield from self.token_problems(self.vocab_size)
         yield from self.loading_problems()
+        yield from self.class_problems(getattr(self, "architectures", ()))
         yield from self.rotary_problems()
         if isinstance(self.scaling_factor, RotaryScaling):
             yield from self.scaling_factor.mismatched_lengths(self.head_dim // 2)

@@ -14,7 +14,7 @@ FLOAT32_ALWAYS = "this part is always computed in float32"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberTypes:
-    """The type of each part of a network, as its keys ask for it; `mf_models.precision` gives them to the layers.
+    """The type of each part of a network, as its keys ask for it; `mf_models.layers.typed` gives them to the layers.
 
     Attributes:
         weights: type in which matrices and biases are kept.

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from mf_ckpt import Join, KeyMap, Permute, Rename
 from mf_ckpt.keymap.rows import Row
-from mf_models.model_config import DecoderSizes
+from mf_models.model_config import DecoderSizes, ModelConfig
 
 LAYER = "model.layers.{layer}"
 
@@ -25,22 +25,28 @@ HEAD_NORMS = {"attention.q_norm": "self_attn.q_norm", "attention.k_norm": "self_
 
 
 def key_map(config: DecoderSizes, layer_rows: Iterable[Row], norm: str = "weight") -> KeyMap:
-    """A whole model; a tied one has no head of its own.
+    """A whole model; a tied one has no head of its own, unless it finds classes.
 
     Args:
         config: the family's configuration.
         layer_rows: what a block holds.
         norm: name of a norm's parameter in the cells.
     """
-    head = () if config.tie_word_embeddings else (Rename("lm_head.weight", "lm_head.weight"),)
     return KeyMap(
         (
             Rename("model.tok_embeddings.embedding_weight", "model.embed_tokens.weight"),
             *layer_rows,
             Rename(f"model.norm_out.{norm}", "model.norm.weight"),
-            *head,
+            *head_rows(config),
         )
     )
+
+
+def head_rows(config: ModelConfig) -> tuple[Row, ...]:
+    """The head, where it has a weight of its own."""
+    if config.num_labels is not None:
+        return (Rename("score.weight", "score.weight"),)
+    return () if config.tie_word_embeddings else (Rename("lm_head.weight", "lm_head.weight"),)
 
 
 def norm_rows(names: Mapping[str, str], norm: str = "weight") -> tuple[Row, ...]:

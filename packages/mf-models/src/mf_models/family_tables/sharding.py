@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from mf_config.layout import Shard
-from mf_models.model_config import DecoderSizes
+from mf_models.model_config import DecoderSizes, ModelConfig
 from mf_parallel.rules import Role, Rule, RuleTable
 
 LAYER = "model.layers.{layer}"
@@ -30,7 +30,6 @@ def decoder_rules(
     """
     if attention is None:
         attention = attention_rules(config.head_dim, config.num_heads // config.num_kv_heads, config.qkv_has_bias)
-    head = [] if config.tie_word_embeddings else [Rule("lm_head.weight", Shard(0, "tp"), Role.VOCABULARY)]
     return RuleTable(
         (
             Rule("model.tok_embeddings.embedding_weight", Shard(0, "tp"), Role.VOCABULARY),
@@ -39,9 +38,16 @@ def decoder_rules(
             *(Rule(f"{LAYER}.{name}.{norm}") for name in layer_norms),
             *(Rule(f"{LAYER}.{name}.{norm}", role=Role.PER_HEAD) for name in head_norms),
             Rule(f"model.norm_out.{norm}"),
-            *head,
+            *head_rules(config),
         )
     )
+
+
+def head_rules(config: ModelConfig) -> list[Rule]:
+    """The head, where it has a weight of its own; one of classes is whole on every rank."""
+    if config.num_labels is not None:
+        return [Rule("score.weight", role=Role.VOCABULARY)]
+    return [] if config.tie_word_embeddings else [Rule("lm_head.weight", Shard(0, "tp"), Role.VOCABULARY)]
 
 
 def attention_rules(head_dim: int, group: int, biased: bool) -> list[Rule]:

@@ -1,6 +1,6 @@
 """One decoder block. Legend: B batch, T tokens, S keys, D model dim, C = rotated part of a head / 2."""
 
-from mindspore import Tensor, nn
+from mindspore import Tensor, nn, ops
 
 from mf_models.cache import CacheIndex, KvCache
 from mf_models.kernels.attention import Mask
@@ -33,6 +33,7 @@ class DecoderBlock(nn.Cell):
         )
         self.ffn_post_norm = norm(*size) if config.post_norms else None
         self.dropout = Dropout(config.hidden_dropout)
+        self.add = ops.Add()
 
     def construct(
         self,
@@ -48,7 +49,7 @@ class DecoderBlock(nn.Cell):
         mixed_BTD = self.attention(normed_BTD, cos_B1TC, sin_B1TC, mask, cache, cache_index)
         if self.attention_post_norm is not None:
             mixed_BTD = self.attention_post_norm(mixed_BTD)
-        x_BTD = x_BTD + mixed_BTD
+        x_BTD = self.add(x_BTD, mixed_BTD)
         losses: Losses = ()
         if self.has_experts:
             fed_BTD, losses = self.feed_forward(self.ffn_norm(x_BTD))
@@ -56,4 +57,4 @@ class DecoderBlock(nn.Cell):
             fed_BTD = self.feed_forward(self.ffn_norm(x_BTD))
         if self.ffn_post_norm is not None:
             fed_BTD = self.ffn_post_norm(fed_BTD)
-        return x_BTD + self.dropout(fed_BTD), losses
+        return self.add(x_BTD, self.dropout(fed_BTD)), losses

@@ -1,4 +1,4 @@
-"""A decoder with the head that scores the next token. Legend: B batch, T tokens, D model dim, V vocabulary."""
+"""A decoder with the head that scores next tokens, or classes. Legend: B batch, T tokens, D model dim, V vocabulary."""
 
 import mindspore as ms
 from mindspore import Tensor, ops
@@ -17,6 +17,8 @@ from mf_models.layers.typed import Typed
 class CausalLanguageModel(Typed):
     """A decoder and the head that scores the next token; families subclass it with their own sizes.
 
+    With `num_labels`, V are classes instead: the scores at the last token of a text are those of the text.
+
     Attributes:
         loss_names: what the network itself adds to the loss of the tokens in training.
         further_tokens: tokens beyond the next one that are predicted too, in training; above 0 in a
@@ -28,10 +30,12 @@ class CausalLanguageModel(Typed):
         super().__init__()
         self.model = Decoder(config) if decoder is None else decoder
         head = NormHead if config.normalized_head else Linear
-        self.lm_head = None if config.tie_word_embeddings else head(config.hidden_size, config.vocab_size)
+        has_head = not config.tie_word_embeddings and config.num_labels is None
+        self.lm_head = head(config.hidden_size, config.vocab_size) if has_head else None
+        self.score = None if config.num_labels is None else Linear(config.hidden_size, config.num_labels)
         self.linear = select_kernels().linear
         self.tanh = ops.Tanh()
-        self.logit_cap = config.logit_cap
+        self.logit_cap = config.logit_cap if config.num_labels is None else None
         self.initializer_range = config.initializer_range
         self.loss_names = config.loss_names
         self.further_tokens = config.further_tokens
@@ -94,7 +98,9 @@ class CausalLanguageModel(Typed):
 
     def head(self, x_BTD: Tensor) -> Tensor:
         """Logits of hidden states: [..., D] to [..., V] float32; give it only the positions that are needed."""
-        if self.lm_head is None:
+        if self.score is not None:
+            logits = self.score(x_BTD)
+        elif self.lm_head is None:
             table_VD = self.converted(self.model.tok_embeddings.embedding_weight)
             logits = self.linear(self.converted(x_BTD), table_VD)
         else:

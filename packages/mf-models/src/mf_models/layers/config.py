@@ -8,6 +8,9 @@ from mf_models.layers.frequencies import Rotary
 from mf_models.layers.latent_config import LatentConfig
 from mf_models.layers.moe_config import MoeConfig
 
+UNGATED = frozenset({"gelu", "fast_gelu", "relu"})
+"""The kinds of feed-forward that have two matrices, with biases; the others have three without."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecoderConfig:
@@ -46,6 +49,7 @@ class DecoderConfig:
         attention_dropout: share of attention weights that is dropped.
         moe: experts in the place of the feed-forward, in all blocks but those that it names; None for none.
         latent: widths of latent attention, which head_dim and num_kv_heads don't speak of; None for grouped attention.
+        num_labels: classes that the head scores; None where it scores the next token.
         further_tokens: tokens beyond the next one that a training step predicts too.
         further_factor: weight of their mean loss beside that of the next token.
     """
@@ -81,6 +85,7 @@ class DecoderConfig:
     attention_dropout: float = 0.0
     moe: MoeConfig | None = None
     latent: LatentConfig | None = None
+    num_labels: int | None = None
     further_tokens: int = 0
     further_factor: float = 0.0
 
@@ -104,6 +109,7 @@ class DecoderConfig:
             norm_epsilon=keys.rms_norm_eps,
             tie_word_embeddings=keys.tie_word_embeddings,
             initializer_range=keys.initializer_range,
+            num_labels=keys.num_labels,
             **given,
         )
 

@@ -1,7 +1,7 @@
 """Linear projection. Legend: D input dim, F output dim, ... any leading dims."""
 
 import mindspore as ms
-from mindspore import Parameter, Tensor, nn
+from mindspore import Parameter, Tensor, nn, ops
 from mindspore.common.initializer import initializer
 
 from mf_models.kernels.select import select_kernels
@@ -27,11 +27,12 @@ class Linear(Typed):
         self.bias = Parameter(initializer("zeros", (out_features,), ms.float32)) if bias else None
         self.adapter: nn.Cell | None = None
         self.linear = select_kernels().linear
+        self.add = ops.Add()
 
     def construct(self, x: Tensor) -> Tensor:
         """[..., D] to [..., F]."""
         x = self.converted(x)
         y = self.linear(x, self.converted(self.weight))
         if self.bias is not None:
-            y = y + self.converted(self.bias)
+            y = self.add(y, self.converted(self.bias))
         return y if self.adapter is None else y + self.adapter(x)

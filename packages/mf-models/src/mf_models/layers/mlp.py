@@ -28,20 +28,21 @@ class GatedMlp(nn.Cell):
 
 
 class BiasedMlp(nn.Cell):
-    """w2(gelu(w1(x))), both with biases.
+    """w2(act(w1(x))), both with biases.
 
     Source: Radford et al. 2018, Improving Language Understanding by Generative Pre-Training, section 4.1.
     """
 
-    def __init__(self, hidden_size: int, intermediate_size: int):
+    def __init__(self, hidden_size: int, intermediate_size: int, activation: Callable[[Tensor], Tensor]):
+        """Takes the sizes, and the kernel between the two projections."""
         super().__init__()
         self.w1 = Linear(hidden_size, intermediate_size, bias=True)
         self.w2 = Linear(intermediate_size, hidden_size, bias=True)
-        self.gelu = select_kernels().gelu
+        self.activation = activation
 
     def construct(self, x_BTD: Tensor) -> Tensor:
         """[B, T, D] to [B, T, D]."""
-        return self.w2(self.gelu(self.w1(x_BTD)))
+        return self.w2(self.activation(self.w1(x_BTD)))
 
 
 def swiglu_mlp(hidden_size: int, intermediate_size: int) -> nn.Cell:
@@ -54,5 +55,26 @@ def geglu_mlp(hidden_size: int, intermediate_size: int) -> nn.Cell:
     return GatedMlp(hidden_size, intermediate_size, select_kernels().geglu)
 
 
-FEED_FORWARDS: dict[str, Callable[[int, int], nn.Cell]] = {"swiglu": swiglu_mlp, "geglu": geglu_mlp, "gelu": BiasedMlp}
+def gelu_mlp(hidden_size: int, intermediate_size: int) -> nn.Cell:
+    """A feed-forward with GELU."""
+    return BiasedMlp(hidden_size, intermediate_size, select_kernels().gelu)
+
+
+def fast_gelu_mlp(hidden_size: int, intermediate_size: int) -> nn.Cell:
+    """A feed-forward with the GELU of a sigmoid."""
+    return BiasedMlp(hidden_size, intermediate_size, select_kernels().fast_gelu)
+
+
+def relu_mlp(hidden_size: int, intermediate_size: int) -> nn.Cell:
+    """A feed-forward with ReLU."""
+    return BiasedMlp(hidden_size, intermediate_size, select_kernels().relu)
+
+
+FEED_FORWARDS: dict[str, Callable[[int, int], nn.Cell]] = {
+    "swiglu": swiglu_mlp,
+    "geglu": geglu_mlp,
+    "gelu": gelu_mlp,
+    "fast_gelu": fast_gelu_mlp,
+    "relu": relu_mlp,
+}
 """The kinds of feed-forward by the names that `DecoderConfig.feed_forward` has for them; each takes the two widths."""

@@ -54,7 +54,9 @@ class ShiftedRmsNorm(_Norm):
 
     def normed(self, x: Tensor) -> Tensor:
         """See `_Norm.normed`."""
-        return self.rms_norm(x, 1.0 + self.shift, self.epsilon)
+        # Near 1 a bfloat16 would lose most of the shift, as in the published code.
+        scale = 1.0 + self.shift.astype(ms.float32)
+        return self.rms_norm(x, scale.astype(x.dtype), self.epsilon)
 
 
 class LayerNorm(_Norm):

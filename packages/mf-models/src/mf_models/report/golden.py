@@ -11,6 +11,7 @@ import numpy as np
 from mindspore import Tensor, nn
 
 import mf_ckpt
+from mf_config.problems import UserError
 from mf_models.cache import CachedStep
 from mf_models.initializers import initialize
 from mf_models.model_config import ModelConfig
@@ -42,12 +43,23 @@ class Golden:
 
     The file has `input_ids` [2, T], `logits` [2, T, V] and `loss` (the mean over all tokens but the first of a row),
     and two prompts `prompt0`, `prompt1` with the tokens `greedy0`, `greedy1` that follow when the likeliest is taken.
+    What needs an array that is not there raises UserError.
     """
 
     def __init__(self, path: Path):
         """Takes the directory."""
         self.path = path
         self.arrays: dict[str, np.ndarray] = dict(np.load(path / "golden.npz"))
+
+    def array(self, name: str) -> np.ndarray:
+        """One of the arrays.
+
+        Raises:
+            UserError: the file has none of this name.
+        """
+        if name not in self.arrays:
+            raise UserError(f"its golden.npz has no {name}")
+        return self.arrays[name]
 
     @cached_property
     def loaded(self) -> tuple[ModelConfig, nn.Cell]:
@@ -62,13 +74,14 @@ class Golden:
 
     def check_logits(self) -> Cell:
         """The largest difference of a logit."""
-        return measured(float(np.abs(self.logits - self.arrays["logits"]).max()), LOGITS_BOUND)
+        return measured(float(np.abs(self.logits - self.array("logits")).max()), LOGITS_BOUND)
 
     def check_loss(self) -> Cell:
         """The difference of the mean loss."""
+        expected = float(self.array("loss"))
         shifted, labels = self.logits[:, :-1].astype(np.float64), self.arrays["input_ids"][:, 1:, None]
         losses = np.log(np.exp(shifted).sum(-1, keepdims=True)) - np.take_along_axis(shifted, labels, -1)
-        return measured(float(abs(losses.mean() - self.arrays["loss"])), LOSS_BOUND)
+        return measured(float(abs(losses.mean() - expected)), LOSS_BOUND)
 
     def check_round_trip(self) -> Cell:
         """Whether every tensor is saved as it was loaded, bit by bit."""
@@ -106,8 +119,8 @@ class Golden:
 
     def check_greedy(self) -> Cell:
         """How many of the tokens that follow the prompts are right."""
-        rows = [list(self.arrays["prompt0"]), list(self.arrays["prompt1"])]
-        wanted = [self.arrays["greedy0"], self.arrays["greedy1"]]
+        rows = [list(self.array("prompt0")), list(self.array("prompt1"))]
+        wanted = [self.array("greedy0"), self.array("greedy1")]
         ends = [len(row) + len(tokens) for row, tokens in zip(rows, wanted, strict=True)]
         for place in range(max(ends) - 1):
             # A row that is complete goes on with any token; nobody looks at what follows.

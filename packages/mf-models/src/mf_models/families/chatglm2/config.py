@@ -99,6 +99,10 @@ class ChatGLM2Config(
         return self.num_attention_heads
 
     @property
+    def num_labels(self) -> None:
+        """Classes: none, the network scores the next token."""
+
+    @property
     def num_kv_heads(self) -> int:
         """Key/value heads."""
         return self.multi_query_group_num if self.multi_query_attention else self.num_attention_heads

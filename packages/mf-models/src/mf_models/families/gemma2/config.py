@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 from mf_config.schema import component, key
 from mf_models.config_keys.again import again
+from mf_models.config_keys.classes import CLASSIFIER
 from mf_models.config_keys.heads import HeadWidthKeys, UnbiasedKeys, WindowKeys
 from mf_models.hf_config import HfConfig, HfReadable
 from mf_models.hf_decoder import decoder_to_hf, read_decoder
@@ -18,7 +19,7 @@ _GELU = "gelu_pytorch_tanh"
 class Gemma2Config(WindowKeys, UnbiasedKeys, HeadWidthKeys, HfReadable):
     """Gemma 2 from 2B to 27B."""
 
-    architectures: ClassVar[tuple[str, ...]] = ("Gemma2ForCausalLM",)
+    architectures: ClassVar[tuple[str, ...]] = ("Gemma2ForCausalLM", f"Gemma2{CLASSIFIER}")
     pending_architectures: ClassVar[Mapping[str, str]] = {}
     hf_model_types: ClassVar[tuple[str, ...]] = ("gemma2",)
 

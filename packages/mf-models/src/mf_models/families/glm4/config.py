@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 from mf_config.schema import component
 from mf_models.config_keys.again import again
+from mf_models.config_keys.classes import CLASSIFIER
 from mf_models.config_keys.heads import HeadWidthKeys
 from mf_models.hf_config import HfConfig, HfReadable
 from mf_models.hf_decoder import decoder_to_hf, read_decoder, require_model_type
@@ -16,7 +17,7 @@ from mf_models.hf_decoder import decoder_to_hf, read_decoder, require_model_type
 class Glm4Config(HeadWidthKeys, HfReadable):
     """GLM-4-9B-0414, GLM-4-32B-0414, GLM-Z1."""
 
-    architectures: ClassVar[tuple[str, ...]] = ("Glm4ForCausalLM",)
+    architectures: ClassVar[tuple[str, ...]] = ("Glm4ForCausalLM", f"Glm4{CLASSIFIER}")
     pending_architectures: ClassVar[Mapping[str, str]] = {}
     hf_model_types: ClassVar[tuple[str, ...]] = ("glm4",)
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 from mf_config.schema import component, key
 from mf_models.config_keys.again import again
+from mf_models.config_keys.classes import CLASSIFIER, ClassKeys
 from mf_models.config_keys.dropout import dropout_problems
 from mf_models.config_keys.execution import OperatorKeys, PipelineKeys, RecomputeKeys
 from mf_models.config_keys.generation import GenerationKeys
@@ -16,23 +17,12 @@ from mf_models.config_keys.loading import AdaptationKeys
 from mf_models.config_keys.numerics import STORED_TYPE, NormTypeKeys
 from mf_models.config_keys.tokens import TokenKeys
 from mf_models.hf_config import HfConfig, HfReadable
-from mf_models.hf_decoder import IGNORED_IN_HF, tokens_to_hf
-from mf_models.model_config import NETWORK_NOT_BUILT
+from mf_models.hf_decoder import IGNORED_IN_HF, network_to_hf, read_classes, tokens_to_hf
 
-_ACTIVATIONS = (
-    "gelu",
-    "fast_gelu",
-    "relu",
-    "relu6",
-    "tanh",
-    "elu",
-    "sigmoid",
-    "prelu",
-    "leakyrelu",
-    "hswish",
-    "hsigmoid",
-    "logsigmoid",
-)
+_ACTIVATIONS = {"gelu": "gelu_new", "fast_gelu": "quick_gelu", "relu": "relu"}
+"""Values of `hidden_act` to Hugging Face's names of the same functions."""
+
+_HF_ACTIVATIONS = {name: own for own, name in _ACTIVATIONS.items()} | {"gelu_pytorch_tanh": "gelu"}
 
 LAYER_NORM_EPSILON = 1e-5
 _HF_ALWAYS: Mapping[str, Any] = {
@@ -66,12 +56,13 @@ class GPT2Config(
     GenerationKeys,
     NormTypeKeys,
     TokenKeys,
+    ClassKeys,
     HfReadable,
 ):
     """GPT-2, for text and for the classification of texts."""
 
-    architectures: ClassVar[tuple[str, ...]] = ("GPT2LMHeadModel", "GPT2ForSequenceClassification")
-    pending_architectures: ClassVar[Mapping[str, str]] = {"GPT2ForSequenceClassification": NETWORK_NOT_BUILT}
+    architectures: ClassVar[tuple[str, ...]] = ("GPT2LMHeadModel", f"GPT2{CLASSIFIER}")
+    pending_architectures: ClassVar[Mapping[str, str]] = {}
     hf_model_types: ClassVar[tuple[str, ...]] = ("gpt2",)
 
     seq_length: int = key("Tokens of a training sequence, and rows of the position table.", 1024, minimum=1)
@@ -80,9 +71,10 @@ class GPT2Config(
     num_heads: int = key("Number of heads.", 12, minimum=1)
     expand_ratio: int = key("Inner width of the feed-forward in multiples of hidden_size.", 4, minimum=1)
     vocab_size: int = key("Rows of the embedding and of the head.", 50257, minimum=1)
-    hidden_act: str = key("Activation of the feed-forward.", "gelu", allowed=_ACTIVATIONS, pending="only gelu is built")
-    num_labels: int = key(
-        "Classes of GPT2ForSequenceClassification.", 2, minimum=1, inert="the only network scores the next token"
+    hidden_act: str = key(
+        "Activation of the feed-forward; gelu is the approximation with tanh, fast_gelu that with a sigmoid.",
+        "gelu",
+        allowed=tuple(_ACTIVATIONS),
     )
     embedding_dropout_prob: float = key("Dropout after the embedding, in training.", 0.1, minimum=0, maximum=1)
     hidden_dropout_rate: float = key("Dropout after each part of a block, in training.", 0.1, minimum=0, maximum=1)
@@ -130,16 +122,18 @@ class GPT2Config(
     def read_hf(cls, hf: HfConfig) -> Self:
         """Take the keys out of a config.json. See `HfReadable.read_hf`."""
         hf.require("model_type", cls.hf_model_types, absent="none")
-        hf.require("activation_function", ("gelu_new", "gelu_pytorch_tanh"), absent="gelu_new")
+        activation = hf.choice("activation_function", tuple(_HF_ACTIVATIONS), absent="gelu_new")
         for name, value in _HF_ALWAYS.items():
             hf.require(name, (value,), absent=value)
         width = hf.count("n_embd")
         inner = hf.optional_count("n_inner") or 4 * width
+        classes = read_classes(hf)
         hf.ignore((*_HF_IGNORED, *IGNORED_IN_HF))
         config = cls(
             seq_length=hf.count("n_positions"),
             hidden_size=width,
             expand_ratio=max(1, inner // width),
+            hidden_act=_HF_ACTIVATIONS[activation],
             num_layers=hf.count("n_layer"),
             num_heads=hf.count("n_head"),
             vocab_size=hf.count("vocab_size"),
@@ -150,6 +144,7 @@ class GPT2Config(
             bos_token_id=hf.token("bos_token_id", 50256),
             eos_token_id=hf.tokens("eos_token_id", 50256),
             pad_token_id=hf.token("pad_token_id", None),
+            num_labels=classes,
         )
         if config.inner_size != inner:
             hf.refuse("n_inner", f"{inner} is no multiple of n_embd {width}", "a multiple of it")
@@ -159,10 +154,10 @@ class GPT2Config(
         """The configuration as Hugging Face tools read it, with the key spellings that all versions know."""
         return {
             **_HF_ALWAYS,
-            "architectures": ["GPT2LMHeadModel"],
+            **network_to_hf(self, self.architectures[0]),
             "model_type": "gpt2",
             **tokens_to_hf(self),
-            "activation_function": "gelu_new",
+            "activation_function": _ACTIVATIONS[self.hidden_act],
             "attn_pdrop": self.attention_dropout_rate,
             "embd_pdrop": self.embedding_dropout_prob,
             "initializer_range": self.initializer_range,
@@ -184,3 +179,4 @@ class GPT2Config(
         yield from dropout_problems(self, ("embedding_dropout_prob", "hidden_dropout_rate", "attention_dropout_rate"))
         yield from self.token_problems(self.vocab_size)
         yield from self.loading_problems()
+        yield from self.class_problems(self.architectures)

@@ -19,11 +19,12 @@ def decoder_config(config: GPT2Config) -> DecoderConfig:
         tie_word_embeddings=True,
         initializer_range=config.initializer_range,
         norm="layer",
-        feed_forward="gelu",
+        feed_forward=config.hidden_act,
         qkv_bias=True,
         output_bias=True,
         learned_positions=config.seq_length,
         embedding_dropout=config.embedding_dropout_prob,
         hidden_dropout=config.hidden_dropout_rate,
         attention_dropout=config.attention_dropout_rate,
+        num_labels=config.num_labels,
     )

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from mf_ckpt import Join, KeyMap, Rename, Split, Transpose
 from mf_ckpt.keymap.rows import Row
 from mf_models.families.gpt2.config import GPT2Config
+from mf_models.family_tables.names import head_rows
 from mf_models.family_tables.transposed import TransposedJoin, TransposedSplit
 
 TIED = {"lm_head.weight": "transformer.wte.weight"}
@@ -56,7 +57,7 @@ def key_map(config: GPT2Config) -> KeyMap:
     rows.append(TransposedJoin(weights, f"{_STORED}.attn.c_attn.weight", sizes))
     rows.append(Join(biases, f"{_STORED}.attn.c_attn.bias", sizes))
     rows += [Rename(cell, stored) for cell, (stored, _) in _LAST_NORM.items()]
-    return KeyMap(rows)
+    return KeyMap([*rows, *head_rows(config)])
 
 
 def forms(config: GPT2Config) -> Mapping[str, KeyMap]:

@@ -2,7 +2,7 @@
 
 from mf_config.layout import Shard
 from mf_models.families.gpt2.config import GPT2Config
-from mf_models.family_tables.sharding import LAYER, attention_rules
+from mf_models.family_tables.sharding import LAYER, attention_rules, head_rules
 from mf_parallel.rules import Role, Rule, RuleTable
 
 
@@ -23,5 +23,6 @@ def rules(config: GPT2Config) -> RuleTable:
             Rule(f"{feed_forward}.w2.bias", role=Role.ROW),
             Rule("model.norm_out.weight"),
             Rule("model.norm_out.bias"),
+            *head_rules(config),
         )
     )

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 from mf_config.schema import component
 from mf_config.sections.moe import MoeSection
 from mf_models.config_keys.between import shared_values
+from mf_models.config_keys.classes import CLASSIFIER
 from mf_models.config_keys.decoder import DecoderKeys
 from mf_models.config_keys.experts import ExpertKeys
 from mf_models.config_keys.heads import HeadWidthKeys
@@ -23,14 +24,20 @@ from mf_models.model_config import NETWORK_NOT_BUILT
 class LlamaConfig(HeadWidthKeys, HfReadable):
     """Llama 2 and 3 and models of the same kind: Code Llama, Yi, Mixtral, DeepSeek-Coder, Qwen1.5, Qwen2, Baichuan2."""
 
-    architectures: ClassVar[tuple[str, ...]] = ("LlamaForCausalLM", "ParallelLlamaForCausalLM")
-    pending_architectures: ClassVar[Mapping[str, str]] = dict.fromkeys(architectures[1:], NETWORK_NOT_BUILT)
+    architectures: ClassVar[tuple[str, ...]] = (
+        "LlamaForCausalLM",
+        f"Llama{CLASSIFIER}",
+        f"Qwen2{CLASSIFIER}",
+        "ParallelLlamaForCausalLM",
+    )
+    pending_architectures: ClassVar[Mapping[str, str]] = dict.fromkeys(architectures[-1:], NETWORK_NOT_BUILT)
     hf_model_types: ClassVar[tuple[str, ...]] = ("llama", "qwen2")
 
     def for_architecture(self, architecture: str) -> DecoderKeys:
         """What the section means beside the name of a network: some have no section of their own."""
-        known = architecture in Baichuan2Config.architectures
-        return Baichuan2Config.of_section(self, architecture) if known else self
+        if architecture in Baichuan2Config.architectures:
+            return Baichuan2Config.of_section(self, architecture)
+        return self.with_classes_of(architecture)
 
     def with_experts(self, section: MoeSection) -> ExpertKeys:
         """What the section means beside one of experts: Mixtral, or Qwen2 with experts.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from mf_config.schema import component
+from mf_models.config_keys.classes import CLASSIFIER
 from mf_models.config_keys.heads import HeadWidthKeys, UnbiasedKeys, WindowKeys
 from mf_models.hf_config import HfConfig, HfReadable
 from mf_models.hf_decoder import decoder_to_hf, head_width, read_decoder, require_model_type
@@ -15,7 +16,7 @@ from mf_models.hf_decoder import decoder_to_hf, head_width, read_decoder, requir
 class MistralConfig(WindowKeys, UnbiasedKeys, HeadWidthKeys, HfReadable):
     """Mistral 7B, Mistral Nemo, and models of the same kind."""
 
-    architectures: ClassVar[tuple[str, ...]] = ("MistralForCausalLM",)
+    architectures: ClassVar[tuple[str, ...]] = ("MistralForCausalLM", f"Mistral{CLASSIFIER}")
     pending_architectures: ClassVar[Mapping[str, str]] = {}
     hf_model_types: ClassVar[tuple[str, ...]] = ("mistral",)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from mf_config.schema import component
+from mf_models.config_keys.classes import CLASSIFIER
 from mf_models.config_keys.experts import ExpertKeys
 from mf_models.config_keys.heads import HeadWidthKeys, UnbiasedKeys, WindowKeys
 from mf_models.hf_config import HfConfig, HfReadable
@@ -17,7 +18,7 @@ from mf_models.hf_experts import experts_to_hf, read_experts
 class MixtralConfig(WindowKeys, UnbiasedKeys, HeadWidthKeys, ExpertKeys, HfReadable):
     """Mixtral 8x7B and 8x22B; intermediate_size is the inner width of an expert."""
 
-    architectures: ClassVar[tuple[str, ...]] = ("MixtralForCausalLM",)
+    architectures: ClassVar[tuple[str, ...]] = ("MixtralForCausalLM", f"Mixtral{CLASSIFIER}")
     pending_architectures: ClassVar[Mapping[str, str]] = {}
     hf_model_types: ClassVar[tuple[str, ...]] = ("mixtral",)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from mf_config.schema import component
+from mf_models.config_keys.classes import CLASSIFIER
 from mf_models.config_keys.heads import UnbiasedKeys, WindowKeys
 from mf_models.config_keys.rotary import RotaryScaling
 from mf_models.hf_config import HfConfig, HfReadable
@@ -16,7 +17,7 @@ from mf_models.hf_decoder import decoder_to_hf, read_decoder, require_model_type
 class Phi3Config(WindowKeys, UnbiasedKeys, HfReadable):
     """Phi-3 and Phi-3.5 mini and medium with 4K or 128K tokens, and models of the same kind."""
 
-    architectures: ClassVar[tuple[str, ...]] = ("Phi3ForCausalLM",)
+    architectures: ClassVar[tuple[str, ...]] = ("Phi3ForCausalLM", f"Phi3{CLASSIFIER}")
     pending_architectures: ClassVar[Mapping[str, str]] = {}
     hf_model_types: ClassVar[tuple[str, ...]] = ("phi3",)
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 from mf_config.schema import component, key
 from mf_config.sections.moe import MoeSection
 from mf_models.config_keys.again import again
+from mf_models.config_keys.classes import CLASSIFIER
 from mf_models.config_keys.experts import ExpertKeys, SparseLayerKeys, dropless
 from mf_models.hf_config import HfConfig, HfReadable
 from mf_models.hf_decoder import decoder_to_hf, read_decoder, require_full_attention, require_model_type
@@ -18,7 +19,7 @@ from mf_models.hf_experts import experts_to_hf, read_experts
 class Qwen2MoeConfig(SparseLayerKeys, HfReadable):
     """Qwen1.5-MoE-A2.7B and Qwen2-57B-A14B; intermediate_size is the inner width of blocks without experts."""
 
-    architectures: ClassVar[tuple[str, ...]] = ("Qwen2MoeForCausalLM",)
+    architectures: ClassVar[tuple[str, ...]] = ("Qwen2MoeForCausalLM", f"Qwen2Moe{CLASSIFIER}")
     pending_architectures: ClassVar[Mapping[str, str]] = {}
     hf_model_types: ClassVar[tuple[str, ...]] = ("qwen2_moe",)
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 from mf_config.schema import component
 from mf_models.config_keys.again import again
+from mf_models.config_keys.classes import CLASSIFIER
 from mf_models.config_keys.heads import HeadWidthKeys, UnbiasedKeys
 from mf_models.hf_config import HfConfig, HfReadable
 from mf_models.hf_decoder import decoder_to_hf, read_decoder, require_full_attention, require_model_type
@@ -16,7 +17,7 @@ from mf_models.hf_decoder import decoder_to_hf, read_decoder, require_full_atten
 class Qwen3Config(UnbiasedKeys, HeadWidthKeys, HfReadable):
     """Qwen3 from 0.6B to 32B."""
 
-    architectures: ClassVar[tuple[str, ...]] = ("Qwen3ForCausalLM",)
+    architectures: ClassVar[tuple[str, ...]] = ("Qwen3ForCausalLM", f"Qwen3{CLASSIFIER}")
     pending_architectures: ClassVar[Mapping[str, str]] = {}
     hf_model_types: ClassVar[tuple[str, ...]] = ("qwen3",)
 

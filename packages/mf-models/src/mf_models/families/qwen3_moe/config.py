@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 from mf_config.schema import component
 from mf_config.sections.moe import MoeSection
 from mf_models.config_keys.again import again
+from mf_models.config_keys.classes import CLASSIFIER
 from mf_models.config_keys.experts import ExpertKeys, SparseLayerKeys, dropless
 from mf_models.config_keys.heads import HeadWidthKeys, UnbiasedKeys
 from mf_models.hf_config import HfConfig, HfReadable
@@ -19,7 +20,7 @@ from mf_models.hf_experts import experts_to_hf, read_experts
 class Qwen3MoeConfig(UnbiasedKeys, HeadWidthKeys, SparseLayerKeys, HfReadable):
     """Qwen3-30B-A3B and Qwen3-235B-A22B; intermediate_size is the inner width of blocks without experts."""
 
-    architectures: ClassVar[tuple[str, ...]] = ("Qwen3MoeForCausalLM",)
+    architectures: ClassVar[tuple[str, ...]] = ("Qwen3MoeForCausalLM", f"Qwen3Moe{CLASSIFIER}")
     pending_architectures: ClassVar[Mapping[str, str]] = {}
     hf_model_types: ClassVar[tuple[str, ...]] = ("qwen3_moe",)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from mf_ckpt import KeyMap
 from mf_models.families.qwen3_moe.config import Qwen3MoeConfig
-from mf_models.family_tables import experts, names
+from mf_models.family_tables import experts, gguf, names
 
 TIED, IGNORED = names.TIED, names.IGNORED
 
@@ -23,5 +23,8 @@ def key_map(config: Qwen3MoeConfig) -> KeyMap:
 
 
 def forms(config: Qwen3MoeConfig) -> Mapping[str, KeyMap]:
-    """Hugging Face names to those of the cells."""
-    return {"mindspore": key_map(config).inverse}
+    """Hugging Face names to those of other programs."""
+    routed = gguf.expert_rows(f"{names.LAYER}.mlp", config.moe_config.expert_num)
+    feed_forward = (*(gguf.gated_rows() if config.dense_layers else ()), *routed)
+    others = gguf.gguf_names(config, interleaved=False, query_key_norm=True, feed_forward=feed_forward)
+    return {"mindspore": key_map(config).inverse, "gguf": others}

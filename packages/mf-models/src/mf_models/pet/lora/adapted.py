@@ -14,7 +14,7 @@ from mf_ckpt.keymap.rows import apply
 from mf_config.problems import UserError
 from mf_models.layers.causal_lm import CausalLanguageModel
 from mf_models.networks import parameters
-from mf_models.pet.lora.config import LoraConfig
+from mf_models.pet.lora.keys import LoraKeys
 from mf_models.pet.lora.targets import WEIGHT, Target
 from mf_parallel.pieces import array_of
 
@@ -41,7 +41,7 @@ class LoraAdaptation:
 
     def __init__(
         self,
-        section: LoraConfig,
+        section: LoraKeys,
         cell: CausalLanguageModel,
         targets: Sequence[tuple[Target, Matrices]],
         steps: Sequence[Step],

@@ -15,12 +15,12 @@ from mf_models.layers.linear import ADAPTER, Linear
 from mf_models.model_config import ModelConfig
 from mf_models.networks import parameters
 from mf_models.pet.lora.adapted import LoraAdaptation, Matrices
-from mf_models.pet.lora.config import LoraConfig
+from mf_models.pet.lora.keys import LoraKeys
 from mf_models.pet.lora.layer import LowRankProduct
 from mf_models.pet.lora.targets import WEIGHT, ParameterNames, Target, find_targets
 
 
-def attach(section: LoraConfig, cell: CausalLanguageModel, config: ModelConfig, seed: int) -> LoraAdaptation:
+def attach(section: LoraKeys, cell: CausalLanguageModel, config: ModelConfig, seed: int) -> LoraAdaptation:
     """Put a product beside each layer that a section means; call it before the cell is compiled.
 
     The second matrix is zero, so that at first nothing changes. The head never gets a product, as in MindFormers.
@@ -74,7 +74,7 @@ def _put_beside(target: Target, linears: dict[str, Linear], seed: int, dropout_r
     return matrices
 
 
-def _freeze(section: LoraConfig, cell: CausalLanguageModel, names: ParameterNames) -> None:
+def _freeze(section: LoraKeys, cell: CausalLanguageModel, names: ParameterNames) -> None:
     """Leave the new matrices to be trained, and what the shell patterns of the section say of them and of weights.
 
     What both lists name stays as it is. Source: MindPet, graph/freeze_utils.py.

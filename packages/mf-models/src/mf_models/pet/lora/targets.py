@@ -12,7 +12,7 @@ from mf_ckpt.keymap.keymap import Step
 from mf_config.problems import UserError, name_values
 from mf_models.family_tables.transposed import TransposedJoin
 from mf_models.model_config import ModelConfig
-from mf_models.pet.lora.config import LoraConfig, Names
+from mf_models.pet.lora.keys import LoraKeys, Names
 from mf_models.registry import family_of
 
 WEIGHT = ".weight"
@@ -83,7 +83,7 @@ class ParameterNames:
         return cls(tuple(steps), names)
 
 
-def find_targets(section: LoraConfig, names: ParameterNames, linears: Collection[str]) -> list[Target]:
+def find_targets(section: LoraKeys, names: ParameterNames, linears: Collection[str]) -> list[Target]:
     """The matrices that a section means.
 
     Args:
@@ -116,14 +116,14 @@ def find_targets(section: LoraConfig, names: ParameterNames, linears: Collection
     return targets
 
 
-def _target(section: LoraConfig, step: Step, layers: tuple[str, ...], names: Sequence[str]) -> Target:
+def _target(section: LoraKeys, step: Step, layers: tuple[str, ...], names: Sequence[str]) -> Target:
     rank = _first_match(section.rank_pattern or {}, names, section.lora_rank)
     alpha = _first_match(section.alpha_pattern or {}, names, section.lora_alpha)
     scale = alpha / (math.sqrt(rank) if section.use_rslora else rank)
     return Target(step.targets[0].removesuffix(WEIGHT), layers, step, rank, alpha, scale)
 
 
-def _is_chosen(section: LoraConfig, names: Sequence[str]) -> bool:
+def _is_chosen(section: LoraKeys, names: Sequence[str]) -> bool:
     excluded = section.exclude_layers is not None and _fits(section.exclude_layers, names)
     return _fits(section.target_modules, names) and not excluded
 
