@@ -54,7 +54,7 @@ class ShiftedRmsNorm(_Norm):
 
     def normed(self, x: Tensor) -> Tensor:
         """See `_Norm.normed`."""
-        # Near 1 a bfloat16 would lose most of the shift, as in the published code.
+        # MindSpore can't fold the constant 1 into a bfloat16 vector; the published code adds in float32 too.
         scale = 1.0 + self.shift.astype(ms.float32)
         return self.rms_norm(x, scale.astype(x.dtype), self.epsilon)
 
