@@ -18,6 +18,7 @@ RUN = """\
 run_mode: train
 output_dir: {folder}/output
 context: {{device_target: Ascend}}
+parallel: {{parallel_mode: HYBRID_PARALLEL}}
 trainer: {{type: CausalLanguageModelingTrainer}}
 runner_config: {{batch_size: 2}}
 optimizer: {{type: AdamW, learning_rate: 1.e-3}}

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import mindspore as ms
+
 from mf_config import RunConfig
 from mf_config.layout import Mesh
 from mf_config.problems import UserError
 from mf_parallel.automatic.context import AutomaticParallelism
-from mf_train.plans import micro_batches
-
-_MODES = ("SEMI_AUTO_PARALLEL", "AUTO_PARALLEL")
+from mf_train.plans import AUTOMATIC_MODES, micro_batches
 
 _OTHER = "parallel.parallel_mode 3 (HYBRID_PARALLEL), by which mf divides the work itself"
 
@@ -26,7 +26,7 @@ def parallelism_of(config: RunConfig, mesh: Mesh, rank: int) -> AutomaticParalle
         UserError: MindSpore can't divide such a run.
     """
     section = config.parallel
-    if mesh.size == 1 or config.context.device_target != "Ascend" or section.mode not in _MODES:
+    if mesh.size == 1 or ms.get_context("device_target") != "Ascend" or section.mode not in AUTOMATIC_MODES:
         return None
     problems = list(_not_divided(config, mesh))
     if problems:

@@ -8,12 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mf_config.problems import UserError
-from mf_parallel.planner.layout import Layout
+from mf_parallel.planner.layout import BackEnd, Layout
 from mf_parallel.planner.memory import FLOAT32
 from mf_parallel.simulation import SimulatedRank, SimulationError, simulate
+from mf_train.plans import AUTOMATIC_MODES
 
 COMPILE = "mf_train.simulated_step:compile_step"
 """For `mf_parallel.simulation.simulate`."""
+
+_EXPLICIT = ("parallel.parallel_mode=HYBRID_PARALLEL",)
+_BY_MINDSPORE = ("do_eval=False",)
+"""What of a run configuration says that mf divides the work, and what MindSpore does not divide beside the step."""
 
 _RANK = re.compile(r"(\d+)|last")
 
@@ -61,19 +66,24 @@ def ranks_of(text: str, devices: int) -> list[int]:
     return sorted(set(found))
 
 
-def compile_ranks(path: str, overrides: Sequence[str], layout: Layout, ranks: Iterable[int]) -> Iterator[CompiledRank]:
-    """Compile the steps of some ranks.
+def compile_ranks(
+    path: str, overrides: Sequence[str], layout: Layout, ranks: Iterable[int], mode: str
+) -> Iterator[CompiledRank]:
+    """Compile the steps of some ranks. Where MindSpore divides the work, weights take no memory for it.
 
     Args:
         path: the run configuration.
         overrides: what differs from it.
         layout: how it divides network and rows.
         ranks: the ranks.
+        mode: the parallel mode of the run configuration.
 
     Raises:
         UserError: MindSpore can't be simulated on this machine.
     """
-    needed, there = _host_bytes(layout), os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    is_explicit = layout.back_end is BackEnd.EXPLICIT or mode not in AUTOMATIC_MODES
+    needed = _host_bytes(layout) if is_explicit else 0
+    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if needed > there:
         failure = f"not compiled: it takes {needed / _GIB:,.0f} GiB of the host's memory, which has {there / _GIB:,.0f}"
         yield from (CompiledRank(rank, failure=failure) for rank in ranks)
@@ -82,7 +92,7 @@ def compile_ranks(path: str, overrides: Sequence[str], layout: Layout, ranks: It
     # The process works in a folder of its own.
     arguments = {
         "path": str(Path(path).resolve()),
-        "overrides": list(overrides),
+        "overrides": [*overrides, *(_EXPLICIT if is_explicit else _BY_MINDSPORE)],
         "devices": layout.devices,
         "rows": rows,
     }
@@ -96,7 +106,7 @@ def compile_ranks(path: str, overrides: Sequence[str], layout: Layout, ranks: It
 
 
 def _host_bytes(layout: Layout) -> int:
-    """Bytes of what is made to compile a rank: the whole network first, then the rank's weights, states and sums."""
+    """Bytes made to compile a rank that mf divides: the whole network first, then its weights, states and sums."""
     network, stages = layout.network, range(layout.stages)
     shapes = [*network.before.values(), *network.behind.values()]
     shapes += [shape for block in network.blocks for _, shape in block.shapes]

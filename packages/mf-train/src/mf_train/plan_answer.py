@@ -106,7 +106,8 @@ def answer(question: Question) -> Answer:
     compiled: tuple[CompiledRank, ...] = ()
     if found is not None and question.compiles:
         ranks = ranks_of(question.compiles, devices)
-        compiled = tuple(compile_ranks(question.document.file, question.overrides, found.layout, ranks))
+        source, mode = (question.document.file, question.overrides), config.parallel.mode
+        compiled = tuple(compile_ranks(*source, found.layout, ranks, mode))
     return Answer(found, problems, others, compiled)
 
 

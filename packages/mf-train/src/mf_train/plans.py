@@ -14,6 +14,9 @@ from mf_parallel.stages import StageSplit
 from mf_train.process_count import other_degree, replicas_of
 from mf_train.row_division import row_division
 
+AUTOMATIC_MODES = ("SEMI_AUTO_PARALLEL", "AUTO_PARALLEL")
+"""Parallel modes in which MindSpore divides the work, where the device has that."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plans:

@@ -7,6 +7,8 @@ from typing import Any, Literal
 from mf_config.schema import key
 
 _NO_SEARCH = "the layout is the one that the file gives"
+_NO_SEARCH_ON_CPU = {"CPU": _NO_SEARCH}
+_BY_MF_ON_CPU = {"CPU": "mf divides the work itself there"}
 _STRATEGY_FILES = "the layout of a checkpoint is in its layout.json"
 _MODES = ("DATA_PARALLEL", "SEMI_AUTO_PARALLEL", "AUTO_PARALLEL", "HYBRID_PARALLEL", "STAND_ALONE")
 
@@ -85,7 +87,10 @@ class ParallelSection:
         "Average gradients over ranks instead of adding them.", True, inert="gradients are averaged over all tokens"
     )
     enable_alltoall: bool = key(
-        "Allow AllToAll in place of AllGather and Split.", False, inert="the collectives are chosen by the layout"
+        "Allow AllToAll in place of AllGather and Split, where MindSpore divides the work.",
+        False,
+        inert_on=_BY_MF_ON_CPU,
+        mindspore="set_auto_parallel_context(enable_alltoall)",
     )
     full_batch: bool = key(
         "Every rank reads the whole global batch; else its own rows.", True, inert="every rank reads its own rows"
@@ -94,7 +99,10 @@ class ParallelSection:
         "How rows are divided, full_batch or data_parallel.", "data_parallel", inert="every rank reads its own rows"
     )
     search_mode: Literal["sharding_propagation", "recursive_programming", "dynamic_programming"] = key(
-        "How AUTO_PARALLEL looks for a layout.", "recursive_programming", inert=_NO_SEARCH
+        "How AUTO_PARALLEL looks for a layout; mf-train plan compiles what it finds, and no run trains with it.",
+        "recursive_programming",
+        inert_on=_NO_SEARCH_ON_CPU,
+        mindspore="set_auto_parallel_context(search_mode)",
     )
     auto_pipeline: bool = key("Let the search choose the number of stages.", False, inert=_NO_SEARCH)
     enable_parallel_optimizer: bool = key("Divide optimizer state and updates among data-parallel ranks (ZeRO).", False)
@@ -103,7 +111,11 @@ class ParallelSection:
     )
     pipeline_config: PipelineSection = key("The order in which a pipeline works.", PipelineSection())
     strategy_ckpt_save_file: str = key(
-        "Where the layout of the parameters is written.", "./ckpt_strategy.ckpt", inert=_STRATEGY_FILES
+        "Where MindSpore writes the layouts of the parameters that it divides, one file a rank: NAME_rank_0.ckpt; "
+        "where the folder is not absolute, in the folder strategy of output_dir.",
+        "./ckpt_strategy.ckpt",
+        inert_on={"CPU": _STRATEGY_FILES},
+        mindspore="set_auto_parallel_context(strategy_ckpt_save_file)",
     )
     strategy_ckpt_load_file: str | None = key("Where a layout is read from.", None, inert=_STRATEGY_FILES)
     strategy_ckpt_config: StrategyFileSection = key(
@@ -184,6 +196,6 @@ class ParallelDegrees:
         "How much the search for a layout cares for memory: small favours data parallelism.",
         0.1,
         above=0,
-        inert=_NO_SEARCH,
+        inert_on=_NO_SEARCH_ON_CPU,
     )
     auto_parallel: bool = key("Whether a layout is searched for.", False, inert=_NO_SEARCH)

@@ -4,6 +4,7 @@ import re
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,11 +45,20 @@ def compile_graph(cell: nn.Cell, *inputs: Tensor) -> CompiledGraph:
     Returns:
         The graph.
     """
+    return saved_graph(lambda: cell.compile(*inputs))
+
+
+def saved_graph(compiles: Callable[[], object]) -> CompiledGraph:
+    """The graph of what a function compiles.
+
+    Args:
+        compiles: compiles one graph, or several of which the last counts.
+    """
     with tempfile.TemporaryDirectory() as folder:
         ms.set_context(save_graphs=2, save_graphs_path=folder)
         begin = time.perf_counter()
         try:
-            cell.compile(*inputs)
+            compiles()
         finally:
             ms.set_context(save_graphs=0)
         seconds = time.perf_counter() - begin
