@@ -6,9 +6,15 @@ from mf_config import ConfigError
 from mf_config.components import components
 from mf_config.schema import tag_of
 
-READY = ("CausalLanguageModelDataset", "KeyWordGenDataset", "MultiTurnDataset")
-PENDING = (
+READY = (
+    "CausalLanguageModelDataset",
+    "KeyWordGenDataset",
+    "MultiTurnDataset",
+    "MultipleChoiceDataset",
+    "SlidingWindowDataset",
     "TextClassificationDataset",
+)
+PENDING = (
     "ModalToTextSFTDataset",
     "RewardModelDataset",
     "TranslationDataset",

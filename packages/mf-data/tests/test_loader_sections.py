@@ -9,6 +9,10 @@ from mf_config.schema import tag_of
 SECTIONS = {
     "MindDataset": ("{dataset_dir: '', shuffle: True, num_samples: 256}", {"dataset_dir": None, "num_samples": 256}),
     "TFRecordDataset": ("{dataset_files: [a.tfrecord], shuffle: files}", {"dataset_files": ("a.tfrecord",)}),
+    "MultipleChoiceDataLoader": (
+        "{dataset_dir: /path/to/mmlu/test, examples_dir: /path/to/mmlu/dev, num_examples: 5, answer_form: letter}",
+        {"dataset_dir": "/path/to/mmlu/test", "num_examples": 5},
+    ),
     "ADGenDataLoader": (
         "{dataset_dir: /path/to/AdvertiseGen/dev.json, shuffle: False, phase: eval, version: 3, "
         "origin_columns: ['content', 'summary']}",
@@ -48,7 +52,13 @@ SECTIONS = {
 
 READY = {
     *("MindDataset", "ADGenDataLoader", "ToolAlpacaDataLoader", "CommonDataLoader", "SFTDataLoader"),
-    *("IndexedDataLoader", "MultiSourceDataLoader", "TFRecordDataset", "TrainingDataLoader"),
+    *(
+        "IndexedDataLoader",
+        "MultiSourceDataLoader",
+        "TFRecordDataset",
+        "TrainingDataLoader",
+        "MultipleChoiceDataLoader",
+    ),
 }
 """Loaders that read something; the others are only checked."""
 

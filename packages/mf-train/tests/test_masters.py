@@ -12,6 +12,8 @@ from mf_train.optimizers.adamw import AdamW
 from mf_train.optimizers.fp32_state_adam_weight_decay import FP32StateAdamWeightDecay
 from mf_train.update import ParameterUpdate
 
+pytestmark = pytest.mark.usefixtures("graph_mode")
+
 RATE = 1e-5
 """Far below the distance of neighbouring float16 numbers around 1, 2**-10."""
 

@@ -108,9 +108,10 @@ class Decoder(nn.Cell):
             masks = (*masks, (mask if self.alibi is None else self.alibi(mask, places_BT), span))
         x_BTD = self.embedding_dropout(self.embed(input_ids_BT, positions_BT))
         losses: Losses = ()
-        for number, layer in enumerate(self.layers[: self.depth]):
+        # A slice of a CellList would give the parameters other names where operators run one by one.
+        for number in range(self.depth):
             mask = masks[self.mask_of_layer[number]]
-            x_BTD, found = layer(x_BTD, cos_B1TC, sin_B1TC, mask, cache, cache_index)
+            x_BTD, found = self.layers[number](x_BTD, cos_B1TC, sin_B1TC, mask, cache, cache_index)
             losses = (*losses, *found)
         return self.norm_out(x_BTD), losses
 

@@ -62,7 +62,8 @@ class PredictingDecoder(Decoder):
         states: tuple[Tensor, ...] = ()
         losses: Losses = ()
         x_BUD = x_BTD
-        for number, block in enumerate(self.layers[self.depth :]):
+        for number in range(len(self.layers) - self.depth):
+            block = self.layers[self.depth + number]
             count = tokens - number - 1
             places_BU = ops.arange(count).astype(ms.int32).reshape((1, count))
             starts_BU = None if document_starts_BT is None else document_starts_BT[:, :count]
