@@ -11,15 +11,32 @@ def load(**changes):
     return BenchLoad(**{"concurrency": 2, "requests": 6, "prompt_tokens": 8, "answer_tokens": 5, **changes})
 
 
-def test_times_are_those_of_the_model(new_model):
-    model, told = new_model(step_s=0.01), []
+class Clock:
+    """Time that passes only while somebody sleeps, so that a busy machine changes no result."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+    def perf_counter(self):
+        return self.now
+
+
+def test_times_are_those_of_the_model(new_model, monkeypatch):
+    model, told, clock = new_model(step_s=0.01), [], Clock()
+    monkeypatch.setattr("time.sleep", clock.sleep)
+    monkeypatch.setattr("time.perf_counter", clock.perf_counter)
     result = measure(model, load(), lambda *numbers: told.append(numbers))
     assert told == [(done, 6) for done in range(1, 7)]
     # Of each step of two requests, a token takes one decode, and two at most where a prompt comes between.
-    assert 0.01 <= result.next_token_s[50] < 0.1
-    assert 0.01 <= result.first_token_s[50] <= result.first_token_s[99] < 0.1
+    assert result.next_token_s[50] == pytest.approx(0.01)
+    assert result.next_token_s[99] <= 0.02 + 1e-9
+    assert 0.01 - 1e-9 <= result.first_token_s[50] <= result.first_token_s[99] <= 0.04
     assert result.tokens_per_second == pytest.approx(6 * 5 / result.seconds)
-    assert 3 * 5 * 0.01 <= result.seconds < 1
+    # Three pairs of answers, each of five steps or, where prompts come apart, of a few more.
+    assert 3 * 5 * 0.01 - 1e-9 <= result.seconds <= 0.3
     assert not model.engine.has_work
 
 
