@@ -24,28 +24,24 @@ class AutomaticParallelism:
         row_ranks: how many ranks share the rows of a step, each of which is given its own; with a search each is given
             all of them.
         stages: pipeline stages.
-        interleaves: whether a stage has several parts of the network.
         scheduler: order of forward and backward passes in a pipeline.
         divides_optimizer: whether ranks that hold the same weights share them and the optimizer's state.
         sharing_ranks: how many ranks share one copy then; -1 for all that hold the same.
         divides_gradients: whether they share gradients too, while micro batches add up.
         exchanges: whether AllToAll may be used in place of AllGather and a cut.
         strategy_file: where the layouts of the parameters are written when the step is compiled; None for nowhere.
-        given_strategies: a file written so by an earlier run, whose layouts are taken; None for none.
     """
 
     search: str | None = None
     memory_weight: float = 0.1
     row_ranks: int = 1
     stages: int = 1
-    interleaves: bool = False
     scheduler: str = "1f1b"
     divides_optimizer: bool = False
     sharing_ranks: int = -1
     divides_gradients: bool = False
     exchanges: bool = False
     strategy_file: Path | None = None
-    given_strategies: Path | None = None
 
     @contextmanager
     def active(self, arrays: int = 0) -> Iterator[None]:
@@ -68,7 +64,7 @@ class AutomaticParallelism:
             "parallel_mode": "semi_auto_parallel" if self.search is None else "auto_parallel",
             "dataset_strategy": "full_batch" if self.search or not arrays else ((self.row_ranks, 1),) * arrays,
             "pipeline_stages": self.stages,
-            "pipeline_config": {"pipeline_interleave": self.interleaves, "pipeline_scheduler": self.scheduler},
+            "pipeline_config": {"pipeline_interleave": False, "pipeline_scheduler": self.scheduler},
             "enable_parallel_optimizer": self.divides_optimizer,
             # Which parameters are divided is said of each, see `mf_parallel.automatic.marks`.
             "parallel_optimizer_config": {
@@ -82,6 +78,4 @@ class AutomaticParallelism:
             settings["search_mode"] = self.search
         if self.strategy_file is not None:
             settings["strategy_ckpt_save_file"] = str(self.strategy_file)
-        if self.given_strategies is not None:
-            settings["strategy_ckpt_load_file"] = str(self.given_strategies)
         return settings
