@@ -4,7 +4,6 @@ A run always ends: after a failure or the timeout every process that it started 
 """
 
 import os
-import re
 import signal
 import subprocess
 import time
@@ -13,14 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mf_parallel.launch import msrun_command, msrun_environment
+from mf_parallel.worker_logs import last_traceback
 
 _POLL_S = 0.2
 
 _WORKER_FAILED = "exit with exception"
 """What msrun says of a worker that failed. It then waits for the scheduler, which takes half a minute to notice."""
-
-_TRACEBACK = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*\S.*", re.MULTILINE)
-"""From the heading over the indented frames to the line that names the exception."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +108,7 @@ def _first_traceback(paths: Sequence[Path]) -> str:
     """The last traceback of the log that was finished first, as the other ranks fail because of it."""
     written = sorted((path for path in paths if path.exists()), key=lambda path: path.stat().st_mtime_ns)
     for path in written:
-        tracebacks = _TRACEBACK.findall(path.read_text(errors="replace"))
-        if tracebacks:
-            return str(tracebacks[-1])
+        traceback = last_traceback(path.read_text(errors="replace"))
+        if traceback:
+            return traceback
     return ""

@@ -94,6 +94,7 @@ def train(layout: Layout, folder: Path, rank: int) -> None:
         if processes.is_main:
             checkpoints.save(layout.steps, state_of(job, layout.steps), 0, False)
             found = {
+                "begin": begin,
                 "loss": [outcome.loss for outcome in outcomes],
                 "grad_norm": [outcome.grad_norm for outcome in outcomes],
                 "tokens": [outcome.tokens for outcome in outcomes],

@@ -11,8 +11,7 @@ from pathlib import Path
 import mindspore as ms
 from mindspore import Tensor, nn
 
-_LAST_PASS = "*_validate_*.ir"
-"""The graph after all passes of the front end."""
+from mf_parallel.simulation.run import LAST_PASS
 
 _CALL = re.compile(r"^ *%\w+(?:\([^)]*\))? = (?:PrimFunc_)?(\w+)\(", re.MULTILINE)
 """A node that calls an operator; lines of Python are quoted between the nodes."""
@@ -62,5 +61,5 @@ def saved_graph(compiles: Callable[[], object]) -> CompiledGraph:
         finally:
             ms.set_context(save_graphs=0)
         seconds = time.perf_counter() - begin
-        saved = sorted(Path(folder).rglob(_LAST_PASS))
+        saved = sorted(Path(folder).rglob(f"*_{LAST_PASS}_*.ir"))
         return CompiledGraph(saved[-1].read_text(encoding="utf-8", errors="replace"), seconds)

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from mf_config import ConfigError, examine, load
+from mf_config import ConfigError, UserError, examine, load
 from mf_config.command_line import Command, add_override_option
 from mf_config.problems import blockers_in
 from mf_models.threads import sleep_while_waiting
@@ -17,15 +17,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("config", help="a run configuration, YAML")
     add_override_option(parser)
-    parser.add_argument("--workers", type=_positive, default=1, metavar="N", help="start N local processes")
+    parser.add_argument("--workers", type=_positive, default=1, metavar="N", help="run in N processes")
+    _add_machine_options(parser)
     parser.add_argument(
         "--stop-after", type=_positive, metavar="STEPS", help="stop, with a checkpoint, when this start has done STEPS"
     )
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
 
 
+def _add_machine_options(parser: argparse.ArgumentParser) -> None:
+    options = parser.add_argument_group("several machines", "the same command on each, with its own --node-rank")
+    options.add_argument("--local-workers", type=_positive, metavar="N", help="how many of the processes start here")
+    options.add_argument("--node-rank", type=int, metavar="R", help="number of this machine, from 0")
+    options.add_argument("--master-address", metavar="HOST", help="name or address of machine 0")
+    options.add_argument("--master-port", type=_positive, metavar="PORT", help="a free port there (8118)")
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Check the configuration, then carry it out, here or in several processes; returns the exit status."""
+    _check_machine(arguments)
     overrides = list(arguments.overrides)
     if arguments.workers > 1:
         overrides.append("use_parallel=True")
@@ -44,6 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _launch(arguments: argparse.Namespace, output_dir: Path) -> int:
     """Start the same command in each of the worker processes, and wait for them."""
     # On demand: it loads NumPy, which would double the time in which `mf-train validate` starts.
+    from mf_parallel.launch import SHARED_PORT, Machine
     from mf_train.launcher import launch
 
     command = ["-m", "mf_train", "run", arguments.config, "--set", "use_parallel=True"]
@@ -53,7 +64,24 @@ def _launch(arguments: argparse.Namespace, output_dir: Path) -> int:
         command += ["--stop-after", str(arguments.stop_after)]
     if arguments.json:
         command.append("--json")
-    return launch(command, arguments.workers, output_dir / "log")
+    machine = None
+    if arguments.master_address is not None:
+        port = arguments.master_port or SHARED_PORT
+        machine = Machine(arguments.node_rank, arguments.local_workers, arguments.master_address, port)
+    return launch(command, arguments.workers, output_dir / "log", machine)
+
+
+def _check_machine(arguments: argparse.Namespace) -> None:
+    """Refuse a machine that is half described.
+
+    Raises:
+        UserError: some options are missing.
+    """
+    needed = {name: getattr(arguments, name) for name in ("local_workers", "node_rank", "master_address")}
+    missing = [f"--{name.replace('_', '-')}" for name, value in needed.items() if value is None]
+    given = len(missing) < len(needed) or arguments.master_port is not None
+    if given and missing:
+        raise UserError(f"mf-train run: on several machines {' and '.join(missing)} must be given too.")
 
 
 def _positive(text: str) -> int:
