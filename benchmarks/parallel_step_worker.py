@@ -23,10 +23,10 @@ from mindspore import ParameterTuple, Tensor, nn, ops  # noqa: E402
 
 from mf_models.kernels import select_kernels  # noqa: E402
 from mf_train.assemble import Job  # noqa: E402
-from mf_train.batch_tensors import tensors_of  # noqa: E402
 from mf_train.start import start_process  # noqa: E402
+from mf_train.step.batch_tensors import tensors_of  # noqa: E402
+from mf_train.step.update import ParameterUpdate  # noqa: E402
 from mf_train.task import Examples  # noqa: E402
-from mf_train.update import ParameterUpdate  # noqa: E402
 
 
 class _MeanLoss(nn.Cell):

@@ -16,7 +16,7 @@ from mf_models.threads import sleep_while_waiting
 from mf_parallel.planner.card import device_card
 from mf_parallel.planner.estimate import estimate
 from mf_train.callback import Callback, RunInfo, StepInfo
-from mf_train.planning import layout_of
+from mf_train.planning.layout_of_run import layout_of
 
 STEPS = 8
 """Of a round."""

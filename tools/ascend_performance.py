@@ -20,7 +20,7 @@ from mf_parallel.planner.card import device_card
 from mf_parallel.planner.estimate import Estimate, estimate
 from mf_parallel.planner.layout import BackEnd
 from mf_train.optimizers.adamw import AdamW
-from mf_train.planning import devices_of, layout_of
+from mf_train.planning.layout_of_run import devices_of, layout_of
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "ascend-performance.md"

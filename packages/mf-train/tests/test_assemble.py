@@ -14,11 +14,11 @@ from mf_config.layout import Mesh, Shard, TensorLayout
 from mf_models.networks import parameters
 from mf_parallel.pieces import Pieces
 from mf_train.assemble import Job
-from mf_train.checkpoints import strategy_for
-from mf_train.kept_files import files_of_config
+from mf_train.checkpoint.checkpoints import strategy_for
+from mf_train.checkpoint.kept_files import files_of_config
+from mf_train.layout.processes import Processes
 from mf_train.optimizers.adafactor import AdaFactor
 from mf_train.optimizers.came import Came
-from mf_train.processes import Processes
 
 pytestmark = pytest.mark.usefixtures("graph_mode")
 

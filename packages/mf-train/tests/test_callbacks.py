@@ -13,8 +13,8 @@ from mf_train.callback import Callback, Callbacks, Evaluation, RunInfo, StepInfo
 from mf_train.callbacks import checkpoint_monitor
 from mf_train.callbacks.checkpoint_monitor import CheckpointMonitor
 from mf_train.callbacks.loss_monitor import MFLossMonitor, line_of
-from mf_train.output import OutputFolder
-from mf_train.progress import ProgressBar
+from mf_train.records.output import OutputFolder
+from mf_train.records.progress import ProgressBar
 
 
 def run_info(

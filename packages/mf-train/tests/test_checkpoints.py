@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from mf_config import UserError
-from mf_train.checkpoints import upload_url
+from mf_train.checkpoint.checkpoints import upload_url
 
 
 def test_no_value_and_text_that_is_no_address_mean_no_upload(caplog: pytest.LogCaptureFixture):

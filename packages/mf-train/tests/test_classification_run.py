@@ -13,7 +13,7 @@ from mf_config import UserError, decode, load
 from mf_data.mind_record_writer import MindRecordWriter
 from mf_train.assemble import Job
 from mf_train.cli import main
-from mf_train.processes import Processes
+from mf_train.layout.processes import Processes
 from mf_train.tasks.text_classification import TextClassificationTrainer
 
 MODEL = """\

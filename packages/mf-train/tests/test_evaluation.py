@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mindspore import Tensor, mint, nn
 
-from mf_train.evaluation import EvaluationData, Evaluator, LossOfRows
+from mf_train.evaluation.evaluator import EvaluationData, Evaluator, LossOfRows
 from mf_train.metric import Sums
 from mf_train.metrics.perplexity import PerplexityMetric
 from mf_train.task import Examples

@@ -14,7 +14,7 @@ from mf_train.optimizers.adagrad import Adagrad
 from mf_train.optimizers.came import Came
 from mf_train.optimizers.fused_cast_adam_weight_decay import FusedCastAdamWeightDecay
 from mf_train.optimizers.pma_adamw import PmaAdamW
-from mf_train.update import ParameterUpdate
+from mf_train.step.update import ParameterUpdate
 
 pytestmark = pytest.mark.usefixtures("graph_mode")
 

@@ -11,7 +11,7 @@ import pytest
 
 from mf_config.command_line import FAILURE
 from mf_train.cli import main
-from mf_train.launcher import launch
+from mf_train.launch.launcher import launch
 
 pytestmark = pytest.mark.multiproc
 
@@ -75,8 +75,9 @@ def test_the_end_of_one_process_ends_all_and_is_told(program: Path, capfd, how: 
 
 def test_ctrl_c_twice_leaves_no_process(program: Path):
     folder = program.parent
-    code = f"from pathlib import Path; from mf_train.launcher import launch; launch({[str(program), str(folder)]!r}"
-    code += f" + ['stubborn'], 2, Path({str(folder / 'log')!r}))"
+    words, log = [str(program), str(folder), "stubborn"], str(folder / "log")
+    code = "from pathlib import Path; from mf_train.launch.launcher import launch; "
+    code += f"launch({words!r}, 2, Path({log!r}))"
     launcher = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + TIMEOUT_S
     while not all((folder / f"begun-{rank}").exists() for rank in range(2)):

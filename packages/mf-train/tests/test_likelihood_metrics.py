@@ -19,12 +19,12 @@ from mf_data.loaders.multiple_choice import MultipleChoiceDataLoader
 from mf_data.loaders.text import TextDataLoader
 from mf_models.weights import to_checkpoint_names
 from mf_train.assemble import Job
+from mf_train.layout.processes import Processes
 from mf_train.metric import Hits, WeighedQuestion
 from mf_train.metrics.accuracy import Accuracy
 from mf_train.metrics.multiple_choice import MultipleChoiceMetric
 from mf_train.metrics.perplexity import PerplexityMetric
 from mf_train.metrics.prompt_accuracy import PromptAccMetric
-from mf_train.processes import Processes
 
 pytestmark = pytest.mark.usefixtures("graph_mode")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mf_train import logs
+from mf_train.records import logs
 
 
 @pytest.fixture(autouse=True)

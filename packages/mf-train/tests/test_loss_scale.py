@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from mf_config.sections.runner import LossScaleSection
-from mf_train.loss_scale import LossScale
 from mf_train.schedules.cosine import CosineWithWarmUpLR
+from mf_train.step.loss_scale import LossScale
 
 
 def after_each(scale: LossScale, overflows: list[bool]) -> list[float]:

@@ -19,7 +19,7 @@ from mf_train.callback import Callback, Evaluation, RunInfo, StepInfo
 from mf_train.callbacks.profile_monitor import ProfileMonitor
 from mf_train.callbacks.summary_monitor import SummaryMonitor
 from mf_train.observers import observers
-from mf_train.output import OutputFolder
+from mf_train.records.output import OutputFolder
 
 
 def run_info(root: Path, first_step: int = 0, is_main: bool = True) -> RunInfo:

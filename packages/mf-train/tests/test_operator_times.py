@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mf_train.operator_times import Execution, by_kind, chrome_trace, read_executions, table
+from mf_train.records.operator_times import Execution, by_kind, chrome_trace, read_executions, table
 
 LINES = """\
 Default/layers.0/MatMul-op0;HostCpuOps;1000000,2.0,0 5000000,4.0,0 

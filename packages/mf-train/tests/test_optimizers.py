@@ -17,7 +17,7 @@ from mf_train.optimizers.fp32_state_adam_weight_decay import FP32StateAdamWeight
 from mf_train.optimizers.fused_adam_weight_decay import FusedAdamWeightDecay
 from mf_train.optimizers.momentum import Momentum
 from mf_train.optimizers.sgd import SGD
-from mf_train.update import ParameterUpdate
+from mf_train.step.update import ParameterUpdate
 
 pytestmark = pytest.mark.usefixtures("graph_mode")
 

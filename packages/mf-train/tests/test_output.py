@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 import mf_ckpt
-from mf_train.output import OutputFolder
+from mf_train.records.output import OutputFolder
 
 
 def save(output: OutputFolder, *steps: int) -> None:

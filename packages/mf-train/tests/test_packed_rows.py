@@ -15,8 +15,8 @@ from mf_data.sample_rows import SampleRows
 from mf_data.samples import Samples
 from mf_data.token_rows import TokenRows
 from mf_models.kernels import select_kernels
-from mf_train.batch_tensors import tensors_of
-from mf_train.step_graphs import LossSum
+from mf_train.step.batch_tensors import tensors_of
+from mf_train.step.graphs import LossSum
 from mf_train.task import Examples
 from mf_train.tasks.causal_lm import CausalLanguageModelingTrainer
 

@@ -14,9 +14,9 @@ from mf_config.command_line import FAILURE, OK, USER_ERROR
 from mf_parallel.planner.card import device_card
 from mf_parallel.planner.layout import BackEnd
 from mf_train.cli import main
-from mf_train.compiled_ranks import ranks_of
-from mf_train.layout_search import proposals, with_changes
-from mf_train.planning import layout_of
+from mf_train.planning.compiled_ranks import ranks_of
+from mf_train.planning.layout_of_run import layout_of
+from mf_train.planning.layout_search import proposals, with_changes
 
 LLAMA = """\
 run_mode: train

@@ -8,7 +8,7 @@ from mf_config import decode, load
 from mf_parallel.planner.card import device_card
 from mf_parallel.planner.estimate import estimate
 from mf_parallel.simulation import SimulatedRank, simulate
-from mf_train.planning import layout_of
+from mf_train.planning.layout_of_run import layout_of
 
 PROGRAMS = Path(__file__).parent / "programs"
 

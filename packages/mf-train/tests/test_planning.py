@@ -14,7 +14,7 @@ from mf_parallel.planner.card import device_card
 from mf_parallel.planner.estimate import Estimate, estimate
 from mf_parallel.testing import run_processes
 from mf_train.optimizers.adamw import AdamW
-from mf_train.planning import check_plannable, layout_of
+from mf_train.planning.layout_of_run import check_plannable, layout_of
 
 PROGRAM = Path(__file__).parent / "programs" / "held_bytes.py"
 

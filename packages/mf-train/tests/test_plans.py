@@ -7,7 +7,7 @@ import pytest
 from mf_config import RunConfig, UserError, decode, load
 from mf_config.layout import Mesh
 from mf_parallel.row_places import RowDivision
-from mf_train.plans import Plans, micro_batches, plans_of
+from mf_train.layout.plans import Plans, micro_batches, plans_of
 
 HEADS = ("model.model_config.num_heads=4", "model.model_config.n_kv_heads=2", "model.model_config.num_layers=2")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mf_config import UserError, decode, load
-from mf_train.process_count import check_process_count, replicas_of
+from mf_train.layout.process_count import check_process_count, replicas_of
 
 
 def message(run_file: Path, size: int, *overrides: str) -> str:

@@ -14,13 +14,13 @@ from mf_models.kernels import select_kernels
 from mf_parallel.collectives import Communicator
 from mf_parallel.gradients import TokenMean
 from mf_train.assemble import Job
+from mf_train.layout.processes import Processes
 from mf_train.optimizer import UpdateRule, slots_like_parameters
-from mf_train.processes import Processes
-from mf_train.rate_kinds import RateKind, rate_kinds
-from mf_train.step import StepRules, TrainingStep
-from mf_train.step_graphs import Reduction
+from mf_train.step.graphs import Reduction
+from mf_train.step.rate_kinds import RateKind, rate_kinds
+from mf_train.step.training_step import StepRules, TrainingStep
+from mf_train.step.update import ParameterUpdate
 from mf_train.task import Examples
-from mf_train.update import ParameterUpdate
 
 NAMES = [
     "model.tok_embeddings.embedding_weight",

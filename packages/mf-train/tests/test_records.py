@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mf_train.callback import Evaluation, RunInfo, StepInfo
-from mf_train.output import OutputFolder
-from mf_train.records import MetricsRecorder, keep_lines_until, to_json
+from mf_train.records.json_lines import MetricsRecorder, keep_lines_until, to_json
+from mf_train.records.output import OutputFolder
 
 KEYS = ["step", "epoch", "loss", "lr", "grad_norm", "tokens", "tokens_per_second", "loss_scale", "overflow"]
 

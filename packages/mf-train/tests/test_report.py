@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mf_config.problems import UserError
 from mf_train.cli import main
-from mf_train.output import OutputFolder
+from mf_train.records.output import OutputFolder
 from mf_train.report import read_run, render
 from mf_train.report.chart import chart, thin
 from mf_train.report.run_records import Points

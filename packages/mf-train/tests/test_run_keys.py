@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import mf_ckpt
-from mf_train import text_generation
 from mf_train.cli import main
 from mf_train.data import RunData
+from mf_train.evaluation import text_generation
+from mf_train.evaluation.text_generation import WritingJob
 from mf_train.metrics import adgen
-from mf_train.text_generation import WritingJob
 
 Run = Callable[..., Path]
 

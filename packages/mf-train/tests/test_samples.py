@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mf_train.samples import sample_rows
+from mf_train.records.samples import sample_rows
 from mf_train.task import Examples
 
 

@@ -8,7 +8,7 @@ import pytest
 
 PROGRAM = """
 import os, signal, sys
-from mf_train.signals import StopRequest
+from mf_train.launch.signals import StopRequest
 number = getattr(signal, sys.argv[1])
 def own(*_): print("own handler", flush=True)
 signal.signal(number, own)
@@ -39,7 +39,7 @@ def test_second_signal_acts_as_usual(name):
 
 def test_handlers_come_back_after_an_exception():
     program = (
-        "import signal\nfrom mf_train.signals import StopRequest\nbefore = signal.getsignal(signal.SIGTERM)\n"
+        "import signal\nfrom mf_train.launch.signals import StopRequest\nbefore = signal.getsignal(signal.SIGTERM)\n"
         "try:\n  with StopRequest():\n    raise KeyError\nexcept KeyError:\n"
         "  assert signal.getsignal(signal.SIGTERM) == before\n"
         "assert signal.getsignal(signal.SIGINT) is signal.default_int_handler\n"
@@ -50,7 +50,7 @@ def test_handlers_come_back_after_an_exception():
 
 def test_unasked_second_sigterm_ends_the_process():
     program = (
-        "import os, signal\nfrom mf_train.signals import StopRequest\n"
+        "import os, signal\nfrom mf_train.launch.signals import StopRequest\n"
         "with StopRequest():\n  os.kill(os.getpid(), 15)\n  os.kill(os.getpid(), 15)\n  print('alive')\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

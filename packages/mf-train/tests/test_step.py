@@ -14,11 +14,11 @@ from mf_parallel.collectives import Communicator
 from mf_parallel.gradients import TokenMean
 from mf_train.optimizer import UpdateRule, slots_like_parameters
 from mf_train.optimizers.adamw import AdamW
-from mf_train.step import StepRules, TrainingStep
-from mf_train.step_graphs import Reduction
+from mf_train.step.graphs import Reduction
+from mf_train.step.training_step import StepRules, TrainingStep
+from mf_train.step.update import ParameterUpdate
 from mf_train.task import Examples
 from mf_train.tasks.causal_lm import CausalLanguageModelingTrainer
-from mf_train.update import ParameterUpdate
 
 TASK = CausalLanguageModelingTrainer()
 IGNORED = -100

@@ -13,13 +13,13 @@ from mf_models.initializers import initialize
 from mf_models.kernels import select_kernels
 from mf_parallel.collectives import Communicator
 from mf_parallel.gradients import TokenMean
-from mf_train.evaluation import EvaluationData, Evaluator
+from mf_train.evaluation.evaluator import EvaluationData, Evaluator
 from mf_train.optimizers.adamw import AdamW
-from mf_train.step import StepRules, TrainingStep
-from mf_train.step_graphs import Reduction
+from mf_train.step.graphs import Reduction
+from mf_train.step.training_step import StepRules, TrainingStep
+from mf_train.step.update import ParameterUpdate
 from mf_train.task import Examples
 from mf_train.tasks.causal_lm import CausalLanguageModelingTrainer
-from mf_train.update import ParameterUpdate
 
 pytestmark = pytest.mark.usefixtures("graph_mode")
 

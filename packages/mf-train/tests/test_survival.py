@@ -17,7 +17,7 @@ import pytest
 
 import mf_ckpt
 from mf_train.cli import main
-from mf_train.step import TrainingStep
+from mf_train.step.training_step import TrainingStep
 
 Run = Callable[..., int]
 

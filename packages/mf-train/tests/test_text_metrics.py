@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mf_config import UserError
-from mf_train import segmentation
+from mf_train.evaluation import segmentation
+from mf_train.evaluation.word_overlap import bleu_4, longest_common_run, longest_common_subsequence, rouge_l, rouge_n
 from mf_train.metrics import adgen, em_f1
 from mf_train.metrics.adgen import ADGENMetric
 from mf_train.metrics.em_f1 import EmF1Metric
-from mf_train.word_overlap import bleu_4, longest_common_run, longest_common_subsequence, rouge_l, rouge_n
 
 WORDS = st.lists(st.sampled_from("abc"), max_size=7)
 

@@ -9,7 +9,7 @@ import pytest
 
 from mf_config import decode, load
 from mf_train.data import RunData
-from mf_train.processes import Processes
+from mf_train.layout.processes import Processes
 from mf_train.task import Examples
 
 SHORT = "".join(f'{{"text": "{i} and {i + 1}."}}\n' for i in range(80))

@@ -9,7 +9,7 @@ from mindspore import Parameter, Tensor
 
 from mf_models.kernels import select_kernels
 from mf_train.optimizers.adamw import AdamW
-from mf_train.update import ParameterUpdate
+from mf_train.step.update import ParameterUpdate
 
 pytestmark = pytest.mark.usefixtures("graph_mode")
 

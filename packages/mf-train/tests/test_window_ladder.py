@@ -2,7 +2,7 @@
 
 import pytest
 
-from mf_train.window_ladder import WindowLadder
+from mf_train.step.window_ladder import WindowLadder
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from mf_config import UserError
-from mf_train import text_generation
+from mf_train.evaluation import text_generation
+from mf_train.evaluation.text_generation import GROUP, text_generator
+from mf_train.evaluation.written_answers import Question, mean_scores, questions_of
 from mf_train.task import Examples
-from mf_train.text_generation import GROUP, text_generator
-from mf_train.written_answers import Question, mean_scores, questions_of
 
 
 class Letters:

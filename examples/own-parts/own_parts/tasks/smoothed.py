@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mf_config.schema import component, key
-from mf_train.label_losses import label_losses
+from mf_train.step.label_losses import label_losses
 from mf_train.tasks.causal_lm import CausalLanguageModelingTrainer
 
 if TYPE_CHECKING:

@@ -80,6 +80,7 @@ def msrun_command(
     """
     if workers < 1 or not program:
         raise UserError(f"launch: {workers} workers for {list(program)}. Allowed: at least one worker and a program.")
+    local: tuple[str, ...]
     if machine is None:
         local = (
             *("--local_worker_num", str(workers)),

@@ -24,33 +24,33 @@ from mf_models.new_head import with_new_head
 from mf_models.pretrained import open_base, open_weights
 from mf_models.weights import fitting, shapes_of, stored_layout, stored_types, to_stored_form
 from mf_parallel.automatic.context import AutomaticParallelism
-from mf_train.adapted_state import AdaptedState
-from mf_train.automatic_division import AutomaticDivision
-from mf_train.automatic_mode import parallelism_of
-from mf_train.automatic_step import DividedStep
-from mf_train.checkpoints import Companions, RunCheckpoints, strategy_for, upload_url
+from mf_train.automatic.division import AutomaticDivision
+from mf_train.automatic.mode import parallelism_of
+from mf_train.automatic.step import DividedStep
+from mf_train.checkpoint.adapted_state import AdaptedState
+from mf_train.checkpoint.checkpoints import Companions, RunCheckpoints, strategy_for, upload_url
+from mf_train.checkpoint.kept_files import files_of_config, files_of_tokenizer
+from mf_train.checkpoint.run_state import RunState, SavedState
 from mf_train.data import RunData, demanded
-from mf_train.division import Division
-from mf_train.evaluation import LossOfRows
-from mf_train.kept_files import files_of_config, files_of_tokenizer
+from mf_train.evaluation.evaluator import LossOfRows
+from mf_train.evaluation.run_evaluation import RunEvaluation
+from mf_train.layout.division import Division
+from mf_train.layout.plans import micro_batches, plans_of
+from mf_train.layout.processes import Processes
 from mf_train.network_changes import adapt, recompute_parts
 from mf_train.optimizer import UpdateRule
-from mf_train.output import OutputFolder
-from mf_train.pipeline_evaluation import PipelineLosses
-from mf_train.pipeline_step import PipelineStep
-from mf_train.pipeline_work import StagePart, StageWork, stage_work
-from mf_train.plans import micro_batches, plans_of
-from mf_train.processes import Processes
-from mf_train.rate_kinds import Rates
-from mf_train.run_evaluation import RunEvaluation
+from mf_train.pipeline.evaluation import PipelineLosses
+from mf_train.pipeline.step import PipelineStep
+from mf_train.pipeline.work import StagePart, StageWork, stage_work
+from mf_train.records.output import OutputFolder
+from mf_train.records.samples import Parts, sample_rows
 from mf_train.run_rates import RunRates
-from mf_train.run_state import RunState, SavedState
-from mf_train.samples import Parts, sample_rows
-from mf_train.sharded_update import PIECE, ShardedUpdate
-from mf_train.step import StepRules, TrainingStep
-from mf_train.step_graphs import MeanUpdate
+from mf_train.step.graphs import MeanUpdate
+from mf_train.step.rate_kinds import Rates
+from mf_train.step.sharded_update import PIECE, ShardedUpdate
+from mf_train.step.training_step import StepRules, TrainingStep
+from mf_train.step.update import ParameterUpdate
 from mf_train.task import Examples
-from mf_train.update import ParameterUpdate
 
 _SAMPLES = 3
 """Rows of a run that its report shows."""

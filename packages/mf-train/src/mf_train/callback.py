@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from mf_train.output import OutputFolder
+from mf_train.records.output import OutputFolder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,9 +18,9 @@ from mf_data.row_settings import RowSettings
 from mf_data.rows import Rows
 from mf_data.tokenizers.base import Tokenizer, token_bytes
 from mf_train.device_queue import DeviceQueue
-from mf_train.plans import micro_batches
-from mf_train.processes import Processes
-from mf_train.row_division import row_division
+from mf_train.layout.plans import micro_batches
+from mf_train.layout.processes import Processes
+from mf_train.layout.row_division import row_division
 from mf_train.task import Examples
 
 _log = logging.getLogger(__name__)

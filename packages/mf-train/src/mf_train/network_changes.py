@@ -7,8 +7,8 @@ from mf_config import RunConfig
 from mf_config.problems import UserError
 from mf_models.adaptation import Adaptation, trained_share
 from mf_models.recompute import recompute
-from mf_train.division import Division
-from mf_train.pipeline_work import StagePart
+from mf_train.layout.division import Division
+from mf_train.pipeline.work import StagePart
 
 _log = logging.getLogger(__name__)
 

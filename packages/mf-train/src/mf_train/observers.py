@@ -8,7 +8,7 @@ from mf_config import RunConfig
 from mf_config.sections.observation import TensorboardSection
 from mf_train.callback import Callback, CallbackSection, RunInfo
 from mf_train.callbacks.profile_monitor import ProfileMonitor
-from mf_train.tensorboard import TensorboardWriter
+from mf_train.records.tensorboard import TensorboardWriter
 
 
 def observers(config: RunConfig) -> Iterator[CallbackSection]:

@@ -1,6 +1,6 @@
 """What an optimizer is: a formula for one parameter, bound to the kernels of the device.
 
-The optimizers themselves stand in `mf_train.optimizers`, one module each; `mf_train.update` applies them.
+The optimizers themselves stand in `mf_train.optimizers`, one module each; `mf_train.step.update` applies them.
 """
 
 from collections.abc import Callable

@@ -9,9 +9,9 @@ from mf_config import RunConfig
 from mf_config.command_line import FAILURE, OK
 from mf_data.files import write_atomically
 from mf_train.assemble import Job
-from mf_train.checkpoints import find_checkpoint
+from mf_train.checkpoint.checkpoints import find_checkpoint
 from mf_train.options import RunOptions
-from mf_train.records import to_json
+from mf_train.records.json_lines import to_json
 from mf_train.start import start_process
 from mf_train.state import TrainingDivergedError, TrainingResult
 from mf_train.trainer import Trainer

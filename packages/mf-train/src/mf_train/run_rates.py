@@ -6,8 +6,8 @@ from typing import Any
 
 from mf_config import RunConfig
 from mf_train.data import RunData, demanded
-from mf_train.rate_kinds import RateKind, RateKinds, Rates, rate_kinds
 from mf_train.schedule import LearningRate, WarmUp
+from mf_train.step.rate_kinds import RateKind, RateKinds, Rates, rate_kinds
 
 
 class RunRates:

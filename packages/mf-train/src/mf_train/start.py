@@ -4,9 +4,9 @@ from pathlib import Path
 
 from mf_config import RunConfig
 from mf_models.device import prepare
-from mf_train import logs
-from mf_train.output import OutputFolder
-from mf_train.processes import Processes, join_processes
+from mf_train.layout.processes import Processes, join_processes
+from mf_train.records import logs
+from mf_train.records.output import OutputFolder
 
 
 def start_process(config: RunConfig) -> Processes:

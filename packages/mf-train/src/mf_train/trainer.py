@@ -14,19 +14,19 @@ from mf_config.dump import to_yaml
 from mf_data.files import write_atomically
 from mf_train.assemble import Job
 from mf_train.callback import Callback, Callbacks, Evaluation, RunInfo, StepInfo
-from mf_train.checkpoints import find_checkpoint
+from mf_train.checkpoint.checkpoints import find_checkpoint
+from mf_train.checkpoint.sound_checkpoints import sound_or_before
 from mf_train.divergence import DivergenceGuard
-from mf_train.environment import environment
-from mf_train.loss_scale import LossScale
+from mf_train.launch.signals import StopRequest
 from mf_train.observers import observers
 from mf_train.options import NO_OPTIONS, RunOptions
-from mf_train.progress import ProgressBar
-from mf_train.records import MetricsRecorder
-from mf_train.report_writer import ReportWriter
-from mf_train.signals import StopRequest
-from mf_train.sound_checkpoints import sound_or_before
+from mf_train.records.environment import environment
+from mf_train.records.json_lines import MetricsRecorder
+from mf_train.records.progress import ProgressBar
+from mf_train.records.report_writer import ReportWriter
 from mf_train.start import start_process
 from mf_train.state import Counters, TrainingDivergedError, TrainingResult
+from mf_train.step.loss_scale import LossScale
 
 _log = logging.getLogger(__name__)
 

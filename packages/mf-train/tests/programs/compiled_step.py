@@ -9,13 +9,13 @@ from mf_models.networks import build
 from mf_models.weights import shapes_of
 from mf_parallel.axes import AxisCommunicators
 from mf_parallel.simulation.graphs import compile_graph
-from mf_train.batch_tensors import tensors_of
-from mf_train.division import Division
-from mf_train.plans import mesh_of, plans_of
-from mf_train.step import scalar_tensors
-from mf_train.step_graphs import LossSum, MeanUpdate, WholeStep
+from mf_train.layout.division import Division
+from mf_train.layout.plans import mesh_of, plans_of
+from mf_train.step.batch_tensors import tensors_of
+from mf_train.step.graphs import LossSum, MeanUpdate, WholeStep
+from mf_train.step.training_step import scalar_tensors
+from mf_train.step.update import ParameterUpdate
 from mf_train.task import Examples
-from mf_train.update import ParameterUpdate
 
 
 def zeros(name: str, part: tuple[slice, ...]) -> np.ndarray:

@@ -14,8 +14,8 @@ from mf_parallel.automatic.marks import reported
 from mf_parallel.axes import AxisCommunicators
 from mf_parallel.simulation.graphs import saved_graph
 from mf_train.assemble import Job
-from mf_train.plans import mesh_of
-from mf_train.processes import Processes
+from mf_train.layout.plans import mesh_of
+from mf_train.layout.processes import Processes
 from mf_train.task import Examples
 
 _COLLECTIVE = re.compile(r" = (AllReduce|AllGather|ReduceScatter|AlltoAll|Send|Receive)\(.*group_rank_ids: \(([^)]*)\)")

@@ -15,8 +15,8 @@ from mf_parallel.axes import AxisCommunicators
 from mf_parallel.collectives import connect
 from mf_parallel.process_group import ProcessGroup
 from mf_train.assemble import Job
-from mf_train.plans import mesh_of
-from mf_train.processes import Processes
+from mf_train.layout.plans import mesh_of
+from mf_train.layout.processes import Processes
 
 
 def held(run_file: str, settings: list[str], group: ProcessGroup) -> dict[str, int]:

@@ -8,9 +8,9 @@ from mf_config import decode, load
 from mf_models.kernels import select_kernels
 from mf_parallel.axes import AxisCommunicators
 from mf_train.assemble import Job
-from mf_train.plans import mesh_of
-from mf_train.processes import Processes
-from mf_train.step_graphs import LossSum
+from mf_train.layout.plans import mesh_of
+from mf_train.layout.processes import Processes
+from mf_train.step.graphs import LossSum
 
 
 class Gradients(nn.Cell):

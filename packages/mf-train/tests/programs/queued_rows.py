@@ -2,7 +2,7 @@
 
 from mf_config import decode, load
 from mf_train.data import RunData
-from mf_train.processes import Processes
+from mf_train.layout.processes import Processes
 
 
 def kinds_of_rows(run_file: str, settings: list[str], steps: int) -> list[str]:

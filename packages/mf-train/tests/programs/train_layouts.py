@@ -20,9 +20,9 @@ from mf_parallel.plan import ParallelPlan
 from mf_parallel.process_group import ProcessGroup
 from mf_parallel.rules import Role
 from mf_train.assemble import Job
-from mf_train.plans import mesh_of
-from mf_train.process_count import check_process_count
-from mf_train.processes import Processes
+from mf_train.layout.plans import mesh_of
+from mf_train.layout.process_count import check_process_count
+from mf_train.layout.processes import Processes
 
 
 @dataclass(frozen=True)

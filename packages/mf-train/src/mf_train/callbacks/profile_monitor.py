@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from mf_config.schema import component, key
 from mf_data.files import write_atomically
 from mf_train.callback import Callback, RunInfo, StepInfo
-from mf_train.operator_times import OPERATORS, TRACE, as_records, by_kind, chrome_trace, table
-from mf_train.records import to_json
+from mf_train.records.json_lines import to_json
+from mf_train.records.operator_times import OPERATORS, TRACE, as_records, by_kind, chrome_trace, table
 
 if TYPE_CHECKING:
     # Sections are decoded without MindSpore, which the profiler needs.
-    from mf_train.operator_profiler import OperatorProfiler
+    from mf_train.records.operator_profiler import OperatorProfiler
 
 _OPERATORS_ALONE = "operators alone are measured, collectives among them"
 
@@ -73,7 +73,7 @@ class _Profile(Callback):
 
     def _start(self) -> None:
         # On demand: the section is decoded without MindSpore.
-        from mf_train.operator_profiler import OperatorProfiler
+        from mf_train.records.operator_profiler import OperatorProfiler
 
         self._profiler = OperatorProfiler()
 

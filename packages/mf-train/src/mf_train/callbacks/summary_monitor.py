@@ -6,7 +6,7 @@ from typing import Any
 
 from mf_config.schema import component, key
 from mf_train.callback import Callback, RunInfo
-from mf_train.tensorboard import TensorboardWriter
+from mf_train.records.tensorboard import TensorboardWriter
 
 _SCALARS = "event files hold scalars of the run alone"
 

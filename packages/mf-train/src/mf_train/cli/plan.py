@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     # On demand: the planner loads NumPy, which would double the time in which the other commands start.
     from mf_parallel.planner.card import device_card
     from mf_parallel.planner.layout import BackEnd
-    from mf_train.plan_answer import Question, answer
+    from mf_train.planning.answer import Question, answer
 
     found = answer(
         Question(

@@ -18,7 +18,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the page; returns the exit status."""
     # On demand: NumPy would double the time in which the other commands start.
     from mf_data.files import write_atomically
-    from mf_train.output import OutputFolder
+    from mf_train.records.output import OutputFolder
     from mf_train.report import read_run, render
 
     output = OutputFolder(arguments.output_dir)

@@ -9,8 +9,8 @@ from mf_config.command_line import Command, add_override_option
 from mf_config.problems import blockers_in
 from mf_models.threads import sleep_while_waiting
 from mf_train.dispatch import run_mode
+from mf_train.layout.process_count import check_process_count
 from mf_train.options import RunOptions
-from mf_train.process_count import check_process_count
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +55,7 @@ def _launch(arguments: argparse.Namespace, output_dir: Path) -> int:
     """Start the same command in each of the worker processes, and wait for them."""
     # On demand: it loads NumPy, which would double the time in which `mf-train validate` starts.
     from mf_parallel.launch import SHARED_PORT, Machine
-    from mf_train.launcher import launch
+    from mf_train.launch.launcher import launch
 
     command = ["-m", "mf_train", "run", arguments.config, "--set", "use_parallel=True"]
     for override in arguments.overrides:

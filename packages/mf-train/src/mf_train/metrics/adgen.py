@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mf_config.schema import component
-from mf_train.segmentation import words_of
-from mf_train.word_overlap import bleu_4, rouge_l, rouge_n
+from mf_train.evaluation.segmentation import words_of
+from mf_train.evaluation.word_overlap import bleu_4, rouge_l, rouge_n
 
 
 @component("metric", "ADGENMetric")

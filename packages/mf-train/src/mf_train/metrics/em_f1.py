@@ -6,8 +6,8 @@ from itertools import groupby
 from typing import ClassVar
 
 from mf_config.schema import component
-from mf_train.segmentation import words_of
-from mf_train.word_overlap import longest_common_run
+from mf_train.evaluation.segmentation import words_of
+from mf_train.evaluation.word_overlap import longest_common_run
 
 _LEFT_OUT = frozenset(
     "-:_*^/\\~`+="

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from mf_config.problems import UserError
-from mf_train.operator_times import OPERATORS
-from mf_train.output import OutputFolder
+from mf_train.records.operator_times import OPERATORS
+from mf_train.records.output import OutputFolder
 
 _IDENTITY = frozenset({"step", "epoch", "tokens", "overflow"})
 """Fields of a step that say which one it is, or what happened; the others are curves."""

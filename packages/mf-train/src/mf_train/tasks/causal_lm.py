@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mf_config.schema import component
 from mf_data.rows import IGNORED
-from mf_train.label_losses import label_losses
+from mf_train.step.label_losses import label_losses
 from mf_train.task import Examples
 from mf_train.tasks.task_keys import TaskKeys
 

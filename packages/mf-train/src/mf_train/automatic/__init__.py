@@ -1,0 +1,1 @@
+"""The training step that MindSpore's own parallelism divides on Ascend."""

@@ -1,0 +1,1 @@
+"""What checkpoints keep of a run."""

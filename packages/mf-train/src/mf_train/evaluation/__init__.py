@@ -1,0 +1,1 @@
+"""Evaluation of a model: sums over rows, answers that it chooses or writes."""

@@ -1,0 +1,1 @@
+"""Several processes of one run, started and stopped together."""

@@ -1,0 +1,1 @@
+"""How network, optimizer state and rows of a run are divided among its processes."""

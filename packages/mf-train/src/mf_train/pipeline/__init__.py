@@ -1,0 +1,1 @@
+"""Training and evaluation where each process has some blocks of the network."""

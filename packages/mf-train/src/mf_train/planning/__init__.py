@@ -1,0 +1,1 @@
+"""What a run takes of given devices, found without them."""

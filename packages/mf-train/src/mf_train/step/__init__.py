@@ -1,0 +1,1 @@
+"""One training step: what is compiled of it, the loss scale, the update of weights."""

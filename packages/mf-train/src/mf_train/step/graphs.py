@@ -1,0 +1,247 @@
+"""What MindSpore compiles of a training step: gradients, their sums over micro batches and ranks, clipping, update.
+
+A step of one micro batch is one graph. A step of several ones adds their gradients up by one graph, and ends with
+another, which reduces over the ranks once.
+
+Legend: B rows, T tokens.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from mindspore import Parameter, ParameterTuple, Tensor, mint, nn, ops
+
+from mf_parallel.gradient_shares import GradientShares
+from mf_parallel.gradients import TokenMean
+from mf_train.step.sharded_update import ShardedUpdate
+from mf_train.step.update import ParameterUpdate
+
+_NORM_MARGIN = 1e-6
+"""Keeps the clipping factor below its limit in spite of rounding. Source: MindFormers 1.3, core/clip_grad.py."""
+
+Scalars = tuple[Tensor, Tensor, Tensor]
+
+
+class LossSum(nn.Cell):
+    """Loss summed over the tokens that count: what is differentiated, and what is reported."""
+
+    def __init__(self, model: nn.Cell, objective: Callable[..., Any]):
+        """Takes the model and the task's loss, see `mf_train.task.Task.objective`."""
+        super().__init__(auto_prefix=False)
+        self.model = model
+        self.objective = objective
+
+    def construct(
+        self,
+        input_ids_BT: Tensor,
+        labels_BT: Tensor,
+        weights_BT: Tensor,
+        document_starts_BT: Tensor | None,
+        scale: Tensor,
+    ) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+        """Two scalars and what the network adds.
+
+        Returns:
+            The sum of the losses, with what the network adds to the loss of each token, times the loss scale; the sum
+            without both; and what is added to the mean, see `mf_train.task.Task.objective`.
+        """
+        losses_BT, added = self.objective(self.model, input_ids_BT, labels_BT, document_starts_BT)
+        total = (losses_BT * weights_BT).sum()
+        whole = total
+        for added_L in added:
+            whole = whole + added_L.sum() * weights_BT.sum()
+        return whole * scale, total, added
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """How the gradients of all ranks come together.
+
+    Attributes:
+        token_mean: the sum over ranks, of the gradients of the optimizer's parameters.
+        global_norm: the norm of all these gradients; `mf_models.kernels.global_norm` where each rank has all of them.
+        share: divides them among ranks before micro batches add up; None where each rank adds up its own.
+    """
+
+    token_mean: TokenMean
+    global_norm: Callable[..., Any]
+    share: GradientShares | None = None
+
+
+class MeanUpdate(nn.Cell):
+    """From sums over this rank's tokens to the mean over all ranks' tokens, and with it one update."""
+
+    def __init__(self, update: ParameterUpdate | ShardedUpdate, reduction: Reduction, max_grad_norm: float | None):
+        """Takes the optimizer, how gradients come together, and the largest norm of them; None for any."""
+        super().__init__(auto_prefix=False)
+        self.update = update
+        self.token_mean = reduction.token_mean
+        self.global_norm = reduction.global_norm
+        self.share = reduction.share
+        self.max_grad_norm = max_grad_norm
+
+    def construct(
+        self,
+        loss_sum: Tensor,
+        token_count: Tensor,
+        gradients: tuple[Tensor, ...],
+        scale: Tensor,
+        number: Tensor,
+        learning_rate: Tensor,
+    ) -> Scalars:
+        """Mean loss, gradient norm and token count over all ranks, scalars float32.
+
+        Args:
+            loss_sum: [], without the loss scale.
+            token_count: [], targets that count.
+            gradients: of the sum, times the loss scale; one a parameter, shaped like it.
+            scale: [], loss scale.
+            number: [], number of this update, 1 for the first.
+            learning_rate: [], or [K], see `mf_train.step.update.ParameterUpdate`.
+        """
+        loss, tokens, gradients = self.token_mean(loss_sum, token_count, gradients)
+        norm = self.global_norm(gradients) / scale
+        factor = 1.0 / scale
+        if self.max_grad_norm is not None:
+            limit = self.max_grad_norm / (norm + _NORM_MARGIN)
+            factor = factor * ops.minimum(limit, ops.ones_like(limit))
+        # Without a target there is no gradient: an update would only decay weights and moments.
+        if ops.isfinite(norm) and tokens > 0:
+            scaled: tuple[Tensor, ...] = ()
+            for gradient in gradients:
+                scaled = (*scaled, gradient * factor)
+            loss = ops.depend(loss, self.update(scaled, number, learning_rate))
+        return loss, norm, tokens
+
+
+class WholeStep(nn.Cell):
+    """A step of one micro batch."""
+
+    def __init__(self, loss_sum: LossSum, mean_update: MeanUpdate):
+        """Takes the loss and what follows the gradients."""
+        super().__init__(auto_prefix=False)
+        self.mean_update = mean_update
+        self.differentiate = ops.value_and_grad(loss_sum, None, mean_update.update.parameters, has_aux=True)
+
+    def construct(
+        self,
+        input_ids_BT: Tensor,
+        labels_BT: Tensor,
+        weights_BT: Tensor,
+        document_starts_BT: Tensor | None,
+        scale: Tensor,
+        number: Tensor,
+        learning_rate: Tensor,
+    ) -> tuple[Tensor, ...]:
+        """See `MeanUpdate.construct`; what the network adds to the loss follows, see `LossSum`."""
+        (_, loss_sum, added), gradients = self.differentiate(
+            input_ids_BT, labels_BT, weights_BT, document_starts_BT, scale
+        )
+        result: Scalars = self.mean_update(loss_sum, weights_BT.sum(), gradients, scale, number, learning_rate)
+        return (*result, *added)
+
+
+class Sums(nn.Cell):
+    """What the micro batches of a step add up to on this rank."""
+
+    def __init__(self, targets: ParameterTuple, share: GradientShares | None = None):
+        """Takes tensors shaped like the sums, and what divides gradients among ranks before they are added up, if any.
+
+        Args:
+            targets: the trained parameters; pieces of those whose gradients are divided.
+            share: divides the gradients; None where each rank adds up its own.
+        """
+        super().__init__(auto_prefix=False)
+        self.share = share
+        self.loss = Parameter(Tensor(np.zeros((), np.float32)), name="accumulated.loss")
+        self.tokens = Parameter(Tensor(np.zeros((), np.float32)), name="accumulated.tokens")
+        self.gradients = targets.clone(prefix="accumulated", init="zeros")
+
+    def adder(self, positions: tuple[int, ...]) -> "AddGradients":
+        """A cell that adds the gradients of some parameters up.
+
+        Args:
+            positions: which of them.
+        """
+        share = None if self.share is None else self.share.of(positions)
+        return AddGradients(ParameterTuple([self.gradients[position] for position in positions]), share)
+
+
+class AddGradients(nn.Cell):
+    """Adds gradients to their sums."""
+
+    def __init__(self, sums: ParameterTuple, share: GradientShares | None):
+        """Takes the sums, and what divides gradients among ranks before, if any."""
+        super().__init__(auto_prefix=False)
+        self.sums = sums
+        self.share = share
+
+    def construct(self, gradients: tuple[Tensor, ...], is_first: Tensor) -> Tensor:
+        """Begin the sums anew with `is_first`, bool [], else add: by a choice and no product with 0.
+
+        The sums of an overflow are not finite. The result says nothing.
+        """
+        if self.share is not None:
+            gradients = self.share(gradients)
+        for held, gradient in zip(self.sums, gradients):  # noqa: B905 - graph code knows no strict
+            wide = gradient.astype(held.dtype)
+            ops.assign(held, mint.where(is_first, wide, held + wide))
+        return is_first
+
+
+class AddMicroBatch(nn.Cell):
+    """Adds one micro batch to the sums."""
+
+    def __init__(self, loss_sum: LossSum, parameters: ParameterTuple, sums: Sums):
+        """Takes the loss, the parameters that are trained, and where the sums are kept."""
+        super().__init__(auto_prefix=False)
+        self.sums = sums
+        self.add = sums.adder(tuple(range(len(parameters))))
+        self.differentiate = ops.value_and_grad(loss_sum, None, parameters, has_aux=True)
+
+    def construct(
+        self,
+        input_ids_BT: Tensor,
+        labels_BT: Tensor,
+        weights_BT: Tensor,
+        document_starts_BT: Tensor | None,
+        scale: Tensor,
+        is_first: Tensor,
+    ) -> tuple[Tensor, ...]:
+        """The sum of the losses so far, [], float32, and what the network adds to the loss, see `LossSum`.
+
+        With `is_first`, bool [], the sums begin anew: by a choice and no product with 0, because the sums of an
+        overflow are not finite.
+        """
+        (_, loss_sum, added), gradients = self.differentiate(
+            input_ids_BT, labels_BT, weights_BT, document_starts_BT, scale
+        )
+        self.add(gradients, is_first)
+        tokens = weights_BT.sum()
+        ops.assign(self.sums.tokens, mint.where(is_first, tokens, self.sums.tokens + tokens))
+        return ops.assign(self.sums.loss, mint.where(is_first, loss_sum, self.sums.loss + loss_sum)), *added
+
+
+class EndOfStep(nn.Cell):
+    """The update by the sums of all micro batches.
+
+    After its first run the parameters may change in place only: MindSpore 2.10 goes on updating the old tensor of a
+    parameter that `set_data` gave a new one, where a graph has it in a branch alone.
+    """
+
+    def __init__(self, sums: Sums, mean_update: MeanUpdate):
+        """Takes the sums and what follows the gradients."""
+        super().__init__(auto_prefix=False)
+        self.sums = sums
+        self.mean_update = mean_update
+
+    def construct(self, scale: Tensor, number: Tensor, learning_rate: Tensor) -> Scalars:
+        """See `MeanUpdate.construct`."""
+        gradients: tuple[Tensor, ...] = ()
+        for held in self.sums.gradients:
+            gradients = (*gradients, held)
+        sums = self.sums
+        result: Scalars = self.mean_update(sums.loss, sums.tokens, gradients, scale, number, learning_rate)
+        return result
