@@ -24,4 +24,4 @@ def test_texts_in_characters_and_in_tokens(tmp_path, data, bpe_chat, capsys):
 
 def test_what_is_no_data_is_told(tmp_path, capsys):
     assert main(["stats", str(tmp_path / "corpsu")]) == USER_ERROR
-    assert "does not exist" in capsys.readouterr().err
+    assert f"INPUT: {tmp_path / 'corpsu'} does not exist" in capsys.readouterr().err

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from mf_config.command_line import OK
+from mf_data.cli.text_input import text_loader
 from mf_data.documents import Document
 from mf_data.indexed_files import IndexedFile
 from mf_data.length_statistics import bars, length_statistics
-from mf_data.loaders.text import TEXT_FIELD, TextDataLoader
+from mf_data.loaders.text import TEXT_FIELD
 from mf_data.prepared_files import indexed_prefix, stored_file
 from mf_data.stored_rows import StoredFile
 from mf_data.tokenizers.base import Tokenizer
@@ -59,7 +60,7 @@ def _stats(name: str, tokenizer: Tokenizer | None, text_field: str) -> dict[str,
         return _of_stored_rows(stored)
     prefix = indexed_prefix(name)
     if prefix is None:
-        return _of_text(TextDataLoader(dataset_dir=name, text_field=text_field).documents(), tokenizer)
+        return _of_text(text_loader(name, text_field).documents(), tokenizer)
     file = IndexedFile(prefix)
     return {
         "documents": len(file.documents) - 1,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from mf_config.command_line import OK
 from mf_config.problems import UserError
+from mf_data.cli.text_input import text_loader
 from mf_data.documents import DocumentLoader
 from mf_data.loaders.python_library import PythonLibraryDataLoader
-from mf_data.loaders.text import TextDataLoader
 from mf_data.tokenizers.byte_level_bpe import SMALLEST_VOCABULARY, SpecialTokens, train_byte_level_bpe
 from mf_data.tokenizers.tokenizer_json import TOKENIZER_FILE
 
@@ -40,7 +40,8 @@ def run(parsed: argparse.Namespace) -> int:
     if parsed.vocab_size < SMALLEST_VOCABULARY:
         raise UserError(f"--vocab-size: {parsed.vocab_size} is too small. Allowed: from {SMALLEST_VOCABULARY}.")
     started = time.perf_counter()
-    tokenizer = train_byte_level_bpe(_texts(parsed.input), parsed.vocab_size, SpecialTokens())
+    loaders = [_loader(name) for name in parsed.input]
+    tokenizer = train_byte_level_bpe(_texts(loaders), parsed.vocab_size, SpecialTokens())
     tokenizer.save(parsed.output)
     seconds = time.perf_counter() - started
     if parsed.json:
@@ -50,11 +51,11 @@ def run(parsed: argparse.Namespace) -> int:
     return OK
 
 
-def _texts(inputs: Sequence[str]) -> Iterator[str]:
-    for name in inputs:
-        for document in _loader(name).documents():
+def _texts(loaders: Sequence[DocumentLoader]) -> Iterator[str]:
+    for loader in loaders:
+        for document in loader.documents():
             yield document.text
 
 
 def _loader(name: str) -> DocumentLoader:
-    return PythonLibraryDataLoader(split="train") if name == _PYTHON_LIBRARY else TextDataLoader(dataset_dir=name)
+    return PythonLibraryDataLoader(split="train") if name == _PYTHON_LIBRARY else text_loader(name)
