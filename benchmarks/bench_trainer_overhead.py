@@ -1,9 +1,8 @@
-"""What the trainer adds around its compiled step, in time and in memory.
+"""What the trainer adds around its compiled step.
 
 The same run twice: by the trainer with its rows, logs, progress bar and records, and by calls of its compiled step on
 batches that are ready. Both programs stay, so that neither start nor compilation is in the times; a round is eight
-steps, and both must have the same loss after it. Beside the times the memory that the program takes from before the
-network is made until its peak, and what `mf-train plan` counts for weights, gradients, optimizer and activations.
+steps, and both must have the same loss after it.
 
 Example:
     python benchmarks/bench_trainer_overhead.py --layers 3 --rounds 10

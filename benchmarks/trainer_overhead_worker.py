@@ -13,20 +13,13 @@ from train_model import run_configuration
 from mf_config import RunConfig, decode, load
 from mf_config.schema import component
 from mf_models.threads import sleep_while_waiting
-from mf_parallel.planner.card import device_card
-from mf_parallel.planner.estimate import estimate
 from mf_train.callback import Callback, RunInfo, StepInfo
-from mf_train.planning.layout_of_run import layout_of
 
 STEPS = 8
 """Of a round."""
 
 _EPOCHS = 1000
 """More than any number of rounds asks for."""
-
-_KIB = 1024
-_CARD = "910B"
-"""The planner counts the same bytes for each card; it has none of a CPU."""
 
 
 def main(what: str, size: str, layers: str, folder: Path) -> None:
@@ -47,7 +40,7 @@ def main(what: str, size: str, layers: str, folder: Path) -> None:
         # The tokenizer is made from the rows, and both sides then read it.
         _ = Job(config, processes).data.training
         return
-    rounds = RoundsSection.rounds = Rounds(config)
+    rounds = RoundsSection.rounds = Rounds()
     if what == "trainer":
         Trainer(replace(config, callbacks=(*config.callbacks, RoundsSection()))).run()
         return
@@ -70,11 +63,8 @@ class Rounds(Callback):
 
     run: RunInfo
 
-    def __init__(self, config: RunConfig):
-        """Takes the run, of which no network is made yet."""
-        planned = estimate(layout_of(config, 1), device_card(_CARD), "float32").memory[0].peak
-        self._planned = planned / _KIB**2
-        self._before = _memory("VmRSS")
+    def __init__(self) -> None:
+        """Measures nothing yet."""
         self._begin = 0.0
         self.goes_on = True
 
@@ -103,14 +93,8 @@ class Rounds(Callback):
     def answer(self, loss: float) -> None:
         """Tell the measures of a round, and wait for the next one."""
         seconds = time.perf_counter() - self._begin
-        taken = (_memory("VmHWM") - self._before) / _KIB
         answer = {
-            "measures": {
-                "step_s": seconds / STEPS,
-                "memory_mb": taken,
-                "planned_mb": self._planned,
-                "memory_of_planned": taken / self._planned,
-            },
+            "measures": {"step_s": seconds / STEPS},
             "result": loss,
             "versions": {name: version(name) for name in ("mindspore", "mf-train")},
         }
@@ -130,12 +114,6 @@ class RoundsSection:
         """The callback of a run."""
         self.rounds.run = run
         return self.rounds
-
-
-def _memory(name: str) -> int:
-    """A line of the process's status in KiB: `VmRSS`, what it has in memory; `VmHWM`, the most that it had."""
-    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
 
 main(sys.argv[1], sys.argv[2], sys.argv[3], Path(sys.argv[4]))

@@ -280,6 +280,14 @@ CASES = [
         "3 is less than pipeline_stage 4",
     ),
     case(
+        "micro-batches-fill-the-pipeline",
+        {**SPREAD, PP: 4, "parallel.parallel_mode": "HYBRID_PARALLEL"},
+        {MICRO: 4},
+        {MICRO: 3},
+        MICRO,
+        "3 is less than pipeline_stage 4",
+    ),
+    case(
         "pipelines-only-train",
         {**SPREAD, "run_mode": "predict"},
         {PP: 1},
@@ -551,6 +559,14 @@ CASES = [
         {"auto_tune": True},
         "auto_tune",
         "True counts as False while profile is on",
+    ),
+    case(
+        "spikes-to-look-for",
+        {"run_mode": "train", "monitor_config.monitor_on": True, "monitor_config.global_norm_spike_threshold": 2.0},
+        {"use_skip_data_by_global_norm": True},
+        {"use_skip_data_by_global_norm": False},
+        "monitor_config.global_norm_spike_threshold",
+        "says nothing while check_for_global_norm and use_skip_data_by_global_norm are off",
     ),
 ]
 

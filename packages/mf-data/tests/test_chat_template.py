@@ -86,6 +86,7 @@ def test_a_message_can_t_forge_the_marks_of_an_answer(templates):
 def test_several_templates_are_chosen_by_name():
     template = ChatTemplate({"default": "plain", "tool_use": "{{ tools | length }} tools"})
     assert (template.render(HELLO), template.render(HELLO, tools=[{}])) == ("plain", "1 tools")
+    assert (template.source(), template.source(tools=())) == ("plain", "{{ tools | length }} tools")
     with pytest.raises(UserError, match="named a, b"):
         ChatTemplate({"a": "", "b": ""})
 

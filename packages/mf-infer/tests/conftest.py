@@ -43,20 +43,20 @@ class ArithmeticRunner:
         self._vocabulary = vocabulary
         self._content = np.zeros((blocks, self.block_size), np.int64)
 
-    def prefill(self, chunk):
-        return self.score(chunk)[-1]
+    def compute(self, chunks):
+        time.sleep(self.step_s)
+        return [self._feed(chunk)[-1] for chunk in chunks]
 
     def score(self, chunk):
         time.sleep(self.step_s)
-        return np.stack([self._logits(chunk, place, token) for place, token in enumerate(chunk.tokens, chunk.start)])
-
-    def decode(self, chunks):
-        time.sleep(self.step_s)
-        return np.stack([self._logits(chunk, chunk.start, chunk.tokens[0]) for chunk in chunks])
+        return np.stack(self._feed(chunk))
 
     def copy(self, pairs):
         for source, target in pairs:
             self._content[target] = self._content[source]
+
+    def _feed(self, chunk):
+        return [self._logits(chunk, place, token) for place, token in enumerate(chunk.tokens, chunk.start)]
 
     def _logits(self, chunk, place, token):
         self._content[chunk.blocks[place // self.block_size], place % self.block_size] = token
@@ -67,16 +67,33 @@ class ArithmeticRunner:
         return logits
 
 
+class ScriptedRunner(ArithmeticRunner):
+    """Its answers are the same tokens, whatever the prompt, unless that ends as they begin."""
+
+    def __init__(self, script, *sizes):
+        super().__init__(*sizes)
+        self._script = list(script)
+
+    def _logits(self, chunk, place, token):
+        logits = super()._logits(chunk, place, token) * 0
+        seen = self._content[list(chunk.blocks)].reshape(-1)[: place + 1].tolist()
+        lengths = range(min(len(seen), len(self._script) - 1), 0, -1)
+        said = next((length for length in lengths if seen[-length:] == self._script[:length]), 0)
+        logits[self._script[said]] = 9
+        return logits
+
+
 @contextmanager
 def fake_models():
     """Makes models with the configuration, the tokenizer and the template of tiny_chat that compute nothing."""
     config = read_config(DATA / "tiny_chat")
     with pytest.MonkeyPatch.context() as patch:
 
-        def make(rows=4, blocks=129, step_s=0.0):
-            runner = ArithmeticRunner(blocks, config.vocab_size, step_s)
+        def make(rows=4, blocks=129, step_s=0.0, script=None, tokenizer=None):
+            sizes = blocks, config.vocab_size, step_s
+            runner = ScriptedRunner(script, *sizes) if script else ArithmeticRunner(*sizes)
             patch.setattr("mf_infer.loading.open_runner", lambda *_: (config, runner))
-            return LLM(DATA / "tiny_chat", options=LoadOptions(max_batch_size=rows))
+            return LLM(DATA / "tiny_chat", tokenizer=tokenizer, options=LoadOptions(max_batch_size=rows))
 
         yield make
 

@@ -1,30 +1,18 @@
-import pytest
-
 from mf_infer.answer import Answer, Ending
 from mf_infer.logprobs import TokenLogprobs
 from mf_infer.sampling_params import SamplingParams
 
 
 class Letters:
-    """Stands for a `TextStream`: token n is the n-th letter, 25 ends inside a character."""
+    """Stands for a `PieceReader`: token n is the n-th letter, 25 ends inside a character."""
 
-    def __init__(self, tokenizer):
-        pass
-
-    def push(self, token_id):
-        return "" if token_id == 25 else chr(ord("a") + token_id)
-
-    def finish(self):
-        return "\ufffd"
-
-
-@pytest.fixture(autouse=True)
-def letters(monkeypatch):
-    monkeypatch.setattr("mf_infer.answer.TextStream", Letters)
+    def read(self, ids, final=False):
+        letters = ("" if token_id == 25 else chr(ord("a") + token_id) for token_id in ids)
+        return "".join(letters) + "\ufffd" * final
 
 
 def answered(token_ids, *, end_ids=(), room=100, text=True, **settings):
-    answer = Answer(Ending.of(SamplingParams(**settings), end_ids, room), "a tokenizer" if text else None)
+    answer = Answer(Ending.of(SamplingParams(**settings), end_ids, room), Letters() if text else None)
     for token_id in token_ids:
         if answer.finish_reason is None:
             answer.append(token_id)

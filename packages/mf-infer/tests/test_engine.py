@@ -1,15 +1,16 @@
 """The engine with a model of a few lines, whose next token depends on every token and place in the cache."""
 
 import random
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 import pytest
 
 from mf_config.problems import UserError
-from mf_infer.engine import LONGEST_CHUNK, Engine, RequestFailedError
+from mf_infer.engine import Engine, RequestFailedError
 from mf_infer.request import Context, Request
 from mf_infer.sampling_params import SamplingParams
+from mf_infer.schedule import PROMPT_TOKENS
 
 VOCABULARY = 13
 ROOM = 10_000
@@ -34,18 +35,13 @@ class FakeRunner:
         self.content = np.full((blocks, block_size), -1)
         self.calls = []
 
-    def prefill(self, chunk):
-        self.calls.append(("prefill", len(chunk.tokens)))
-        return self._feed(chunk)[-1]
+    def compute(self, chunks):
+        self.calls.append(("compute", [len(chunk.tokens) for chunk in chunks]))
+        return [self._feed(chunk)[-1] for chunk in chunks]
 
     def score(self, chunk):
         self.calls.append(("score", len(chunk.tokens)))
         return self._feed(chunk)
-
-    def decode(self, chunks):
-        self.calls.append(("decode", len(chunks)))
-        assert all(len(chunk.tokens) == 1 for chunk in chunks)
-        return np.stack([self._feed(chunk)[-1] for chunk in chunks])
 
     def copy(self, pairs):
         self.calls.append(("copy", len(pairs)))
@@ -89,7 +85,7 @@ def test_requests_of_different_lengths_are_decoded_together():
         [expected([4], 9)],
         [expected([5, 6], 1)],
     ]
-    assert ("decode", 2) in runner.calls
+    assert ("compute", [1, 1]) in runner.calls
 
 
 def test_a_request_joins_while_others_are_decoded():
@@ -102,23 +98,32 @@ def test_a_request_joins_while_others_are_decoded():
     run(engine, [second])
     assert answers(first) == [expected([1, 2], 20)]
     assert answers(second) == [expected([7, 8, 9], 20)]
-    assert ("decode", 2) in runner.calls
+    assert ("compute", [1, 1]) in runner.calls
 
 
 def test_a_long_prompt_comes_in_chunks_between_which_others_go_on():
     runner = FakeRunner(blocks=500)
     engine = Engine(runner, 4)
-    short, long = greedy([1], 20), greedy([number % 7 for number in range(2 * LONGEST_CHUNK + 10)], 2)
+    short, long = greedy([1], 20), greedy([number % 7 for number in range(2 * PROMPT_TOKENS + 10)], 2)
     run(engine, [short, long])
     assert answers(long) == [expected(long.prompt_ids, 2)]
-    assert [size for kind, size in runner.calls if kind == "prefill"] == [LONGEST_CHUNK, LONGEST_CHUNK, 10]
-    places = [place for place, call in enumerate(runner.calls) if call[0] == "prefill"]
-    assert all(after - before == 2 for before, after in pairwise(places))
+    assert [sizes for _, sizes in runner.calls[:4]] == [[PROMPT_TOKENS, 1], [PROMPT_TOKENS, 1], [10, 1], [1, 1]]
+
+
+def test_short_prompts_are_computed_together_as_far_as_they_fit_in_a_step():
+    runner = FakeRunner(blocks=1000)
+    sizes = [PROMPT_TOKENS // 2, PROMPT_TOKENS // 2 - 9, 10, 5]
+    requests = [greedy([number, *range(size - 1)], 3) for number, size in enumerate(sizes)]
+    run(Engine(runner, 8), requests)
+    # The third one does not fit, the fourth one does.
+    assert [call for _, call in runner.calls[:2]] == [[*sizes[:2], 5], [10, 1, 1, 1]]
+    for request in requests:
+        assert answers(request) == [expected(request.prompt_ids, 3)]
 
 
 def test_prompts_take_turns():
     runner = FakeRunner(blocks=1000)
-    long = greedy([number % 7 for number in range(4 * LONGEST_CHUNK)], 1)
+    long = greedy([number % 7 for number in range(4 * PROMPT_TOKENS)], 1)
     short = greedy([3, 1, 2], 1)
     engine = Engine(runner, 4)
     engine.add_request(long)
@@ -145,7 +150,7 @@ def test_a_second_prompt_with_the_same_beginning_is_not_computed_again():
     second = greedy([*prompt, 5, 6], 3)
     run(engine, [second])
     # Two full blocks of four were found; the third one held the first answer too.
-    assert runner.calls[0] == ("prefill", 4)
+    assert runner.calls[0] == ("compute", [4])
     assert (second.reused_tokens, engine.load.reused_tokens) == (8, 8)
     assert answers(second) == [expected([*prompt, 5, 6], 3)]
 
@@ -178,11 +183,11 @@ def test_where_blocks_run_out_the_youngest_request_waits_and_is_computed_again()
 
 def test_models_whose_keys_depend_on_the_length_get_whole_prompts():
     runner = FakeRunner(blocks=500, whole_prompts=True)
-    prompt = [number % 7 for number in range(LONGEST_CHUNK + 50)]
+    prompt = [number % 7 for number in range(PROMPT_TOKENS + 50)]
     engine = Engine(runner, 4)
     requests = [greedy(prompt, 2), greedy(prompt, 2)]
     run(engine, requests)
-    assert [size for kind, size in runner.calls if kind == "prefill"] == [LONGEST_CHUNK + 50] * 2
+    assert [sizes for _, sizes in runner.calls[:2]] == [[PROMPT_TOKENS + 50], [PROMPT_TOKENS + 50, 1]]
     assert answers(requests[1]) == [expected(prompt, 2)]
 
 
@@ -192,8 +197,7 @@ def test_several_answers_share_one_prompt():
     params = SamplingParams(n=3, seed=4, max_tokens=12)
     request = Request([1, 2, 3, 4, 5], params, Context((), ROOM))
     run(engine, [request])
-    assert [call for call in runner.calls if call[0] == "prefill"] == [("prefill", 5)]
-    assert ("copy", 2) in runner.calls
+    assert runner.calls[:2] == [("compute", [5]), ("copy", 2)]
     assert len({tuple(ids) for ids in answers(request)}) == 3
     # The first answer is the one that a request for one answer gets.
     alone = Request([1, 2, 3, 4, 5], SamplingParams(seed=4, max_tokens=12), Context((), ROOM))
@@ -279,8 +283,11 @@ def test_logits_that_are_no_numbers_end_the_request_alone():
     runner = FakeRunner()
     engine = Engine(runner, 2)
     good, bad = greedy([1], 3), greedy([2, 2, 2], 3)
-    prefill = runner.prefill
-    runner.prefill = lambda chunk: prefill(chunk) * np.nan
+    compute = runner.compute
+    runner.compute = lambda chunks: [
+        logits * (np.nan if len(chunk.tokens) == 3 else 1)
+        for chunk, logits in zip(chunks, compute(chunks), strict=True)
+    ]
     engine.add_request(good)
     engine.add_request(bad)
     pieces = []

@@ -84,6 +84,18 @@ def test_it_answers_the_prompts_and_writes_them_down(tmp_path, capsys):
     ]
 
 
+def test_an_answer_is_printed_as_it_comes(tmp_path, monkeypatch):
+    printed = []
+    monkeypatch.setattr("mf_infer.run_mode.print_stream", lambda pieces: printed.append(list(pieces)))
+    network = replace(NETWORK, do_sample=False, max_decode_length=len(RECORDS[1]["prompt_ids"]) + 20)
+    assert (
+        predict(run_config(tmp_path, network, load_checkpoint=str(CHAT), input_data=RECORDS[1]["prompt"]), Options())
+        == 0
+    )
+    assert len(printed[0]) > 10
+    assert "".join(printed[0]) == predictions(tmp_path)[0]["text"]
+
+
 def test_without_load_checkpoint_the_newest_of_output_dir_answers_as_the_run_file_says(tmp_path, chat, capsys):
     with mf_ckpt.Writer(tmp_path / "checkpoint" / "step-00000007", step=7) as writer:
         for name, array in mf_ckpt.open(CHAT).items():

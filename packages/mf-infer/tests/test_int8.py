@@ -6,10 +6,10 @@ import pytest
 from mindspore import nn
 
 import mf_models
-from mf_infer.int8 import quantize, quantize_with_head, weight_bytes
+from mf_infer.int8 import keep_integers, quantize, quantize_with_head, weight_bytes
 from mf_infer.llm import ON_CPU
 from mf_models.device import prepare
-from mf_models.layers.int8_linear import Int8Linear
+from mf_models.layers.int8_linear import Int8Linear, widened
 from mf_models.layers.linear import Linear
 
 DATA = Path(__file__).parent / "data"
@@ -50,6 +50,23 @@ def test_named_layers_stay_as_they_are():
     quantize(cell, keep=("1",))
     assert isinstance(cell[0][0], Int8Linear)
     assert isinstance(cell[1][0], Linear)
+
+
+@pytest.mark.parametrize("largest", [127, 8])
+def test_weights_that_are_integers_already_keep_their_values(largest):
+    chance = np.random.default_rng(3)
+    scale = chance.uniform(1e-3, 1e-2, (6, 2, 1)).astype(np.float16).astype(np.float32)
+    integers = chance.integers(-largest, largest, (6, 2, 32))
+    integers[:, :, 0] = largest
+    weight = (integers * scale).astype(np.float32).reshape(6, 64)
+    cell = nn.CellDict({"kept": Linear(64, 6), "as_it_is": Linear(64, 6)})
+    cell["kept"].weight.set_data(ms.Tensor(weight))
+    cell["as_it_is"].weight.set_data(ms.Tensor(weight + np.float32(1e-6)))
+    keep_integers(cell)
+    kept = cell["kept"]
+    assert isinstance(kept, Int8Linear)
+    np.testing.assert_array_equal(widened(kept.weight.asnumpy(), kept.scale.asnumpy(), 64), weight)
+    assert isinstance(cell["as_it_is"], Linear)
 
 
 def test_a_head_that_is_the_embedding_gets_integers_of_its_own(model):

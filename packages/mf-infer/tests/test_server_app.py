@@ -127,24 +127,6 @@ def test_paths_and_methods_that_are_not_served(new_model, serve):
         assert http.get("/v1/models/tiny_chat").json()["id"] == "tiny_chat"
 
 
-def test_tools_are_written_by_the_template_unless_none_may_be_chosen(new_model, serve):
-    model = new_model()
-    settings = {"chat_template": "{% if tools %}{{ tools[0].function.name }}{% endif %}{{ messages[0].content }}"}
-    model.__dict__["chat_template"] = type(model.chat_template).from_settings(settings)
-    tools = [{"type": "function", "function": {"name": "clock", "parameters": {}}}]
-    body = {"messages": [{"role": "user", "content": "what time"}], "tools": tools}
-    with serve(model) as served, connected(served) as http:
-
-        def written(**more):
-            found = http.post("/v1/chat/completions", json={**body, "max_tokens": 1, **more})
-            return found.json()["usage"]["prompt_tokens"]
-
-        tokens = http.post("/tokenize", json={"prompt": "clockwhat time", "add_special_tokens": False}).json()
-        assert written() == tokens["count"] == len(http.post("/tokenize", json=body).json()["tokens"])
-        assert written(tool_choice="none") == written(tools=None) < tokens["count"]
-        assert http.post("/v1/chat/completions", json={**body, "tool_choice": "required"}).status_code == 400
-
-
 def test_content_in_parts_is_read_as_text(new_model, serve):
     parts = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
     with serve(new_model()) as served, connected(served) as http:
@@ -220,13 +202,13 @@ def test_a_body_that_comes_too_slowly_is_not_waited_for(new_model, serve, monkey
 def test_a_model_without_sense_fails_its_request_and_the_next_is_answered(new_model, serve, stream):
     model = new_model()
     runner = model.engine._runner
-    score = runner.score
-    runner.score = lambda chunk: score(chunk) * float("nan")
+    compute = runner.compute
+    runner.compute = lambda chunks: [logits * float("nan") for logits in compute(chunks)]
     with serve(model) as served, connected(served) as http:
         failed = http.post("/v1/completions", json={"prompt": "x", "stream": stream})
         assert failed.status_code == 500
         assert "are not finite numbers" in failed.json()["error"]["message"]
-        runner.score = score
+        runner.compute = compute
         assert http.post("/v1/completions", json={"prompt": "x"}).status_code == 200
         assert is_idle(served)
 
@@ -242,7 +224,7 @@ def test_an_engine_that_breaks_ends_the_server_and_nobody_waits(new_model, serve
         def broken(chunks):
             raise RuntimeError("out of memory")
 
-        model.engine._runner.decode = broken
+        model.engine._runner.compute = broken
         assert whole.result().status_code == 503
         assert "the engine has stopped" in streamed.result().text
         served.thread.join(10)

@@ -32,12 +32,10 @@ KEYS = [
     "min_tokens",
     "bad_words",
 ]
+NAMES = ["role", "content", "type", "text", "1", "tool_calls", "function", "name", "arguments"]
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 40) | st.floats() | st.text(max_size=4) | st.sampled_from(["user"]),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["role", "content", "type", "text", "1"]), inner, max_size=3)
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=3),
     max_leaves=8,
 )
 
@@ -78,7 +76,7 @@ def test_messages_of_an_assistant_that_calls_tools_may_lack_content():
     call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "f"}}]}
     assert read_body(ChatBody, {"messages": [call]}).messages == [call]
     assert mistakes(ChatBody, {"messages": [{"role": "user", "content": None, "tool_calls": []}]}) == [
-        "messages[0].tool_calls: [] can't be used. Allowed: a list of objects, in messages of the assistant.",
+        "messages[0].tool_calls: [] can't be used. Allowed: a list, in messages of the assistant.",
         "messages[0].content: None can't be used. Allowed: text, or a list of parts with text.",
     ]
 

@@ -99,12 +99,17 @@ JSON = st.recursive(
     max_leaves=10,
 )
 KEYS = ("messages", "prompt", "max_tokens", "stream", "temperature", "n", "stop", "logprobs", "tokens", "tools", "echo")
+FURTHER = ("tool_choice", "parallel_tool_calls", "response_format", "stream_options")
+SAYS = st.fixed_dictionaries(
+    {"role": st.sampled_from(["system", "user", "assistant", "tool"])},
+    optional={"content": st.text(max_size=6) | JSON, "tool_calls": JSON, "name": JSON},
+)
 NEARLY = st.fixed_dictionaries(
     {},
     optional={
-        **dict.fromkeys(KEYS, JSON),
+        **dict.fromkeys(KEYS + FURTHER, JSON),
         "prompt": st.text(max_size=6) | st.lists(st.integers(-1, 1000), max_size=4),
-        "messages": st.just([{"role": "user", "content": "x"}]) | JSON,
+        "messages": st.just([{"role": "user", "content": "x"}]) | st.lists(SAYS, max_size=3) | JSON,
         "max_tokens": st.integers(-1, 3),
         "logit_bias": st.dictionaries(st.integers(-1, 2000).map(str), st.floats(-100, 100), max_size=2),
         "bad_words": st.lists(st.text(max_size=3), max_size=2),

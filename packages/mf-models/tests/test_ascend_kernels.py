@@ -33,6 +33,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="the stand-in for CANN needs a C compiler")
 
 FLASH = {"FlashAttentionScore", "FlashAttentionScoreGrad"}
+ROTARY = {*FLASH, "RotaryPositionEmbedding", "RotaryPositionEmbeddingGrad"}
 COMPOSED = {"BatchMatMul", "Softmax"}
 
 EXPECTED = {
@@ -43,6 +44,8 @@ EXPECTED = {
     "attention, float16": FLASH,
     "attention, narrow values": FLASH,
     "attention, mask of each head": FLASH,
+    "rotary_attention": ROTARY,
+    "rotary_attention, window": ROTARY,
     "capped_attention": COMPOSED,
     "rms_norm": {"RmsNorm", "RmsNormGrad"},
     "layer_norm": {"LayerNormExt", "LayerNormGradExt"},
@@ -55,6 +58,8 @@ EXPECTED = {
     "expert_linear": {"GroupedMatmul"},
     "expert_linear, a block each": {"GroupedMatmul"},
     "paged_attention": {"ReshapeAndCache", "PagedAttention"},
+    "generation, a prompt": {"ReshapeAndCache", "FlashAttentionScore"},
+    "generation, one token": {"ReshapeAndCache", "PagedAttention"},
     "adamw_update": {"AdamWeightDecay"},
 }
 """What the graph of each case must call; forward operators whose results no gradient needs are not in it."""
@@ -66,8 +71,10 @@ def test_every_kernel_compiles_forward_and_backward() -> None:
     assert graphs.keys() == EXPECTED.keys()
     for name, operators in graphs.items():
         assert operators.keys() >= EXPECTED[name], f"{name}: {operators}"
-        fused = EXPECTED[name] is FLASH
-        assert not (fused and operators.keys() & COMPOSED), f"{name}: {operators}"
+        unwanted = {"Transpose", *COMPOSED} if EXPECTED[name] is ROTARY else COMPOSED
+        assert EXPECTED[name] not in (FLASH, ROTARY) or not operators.keys() & unwanted, f"{name}: {operators}"
+    # One token attends to the blocks where they lie.
+    assert not {*COMPOSED, "FlashAttentionScore"} & graphs["generation, one token"].keys()
     # The compressed mask: nothing of the size of the scores is made.
     assert "LessScalar" in graphs["attention, one mask"]
     assert "LessScalar" not in graphs["attention, causal"]
@@ -86,8 +93,8 @@ def test_a_whole_llama_compiles_forward_and_backward(data: Path) -> None:
     assert forward["Swiglu"] == layers
     for operator in ("FlashAttentionScore", "RmsNorm", "RotaryPositionEmbedding", "Swiglu"):
         assert backward[f"{operator}Grad"] == forward[operator]
-    # No scores of all keys, and no mask of their size.
-    assert not {*COMPOSED, "LessScalar"} & backward.keys()
+    # No scores of all keys, no mask of their size, and nothing in another order than the projections have it in.
+    assert not {*COMPOSED, "LessScalar", "Transpose"} & backward.keys()
 
 
 def numbers(*shape: int, seed: int = 0, dtype: Any = np.float32) -> Tensor:
@@ -103,23 +110,25 @@ def float64(tensor: Tensor) -> np.ndarray:
 
 
 class FlashAttention:
-    """FlashAttentionScore by its documentation: softmax(mask(scale * (q k^T + shift))) v, in layout BNSD."""
+    """FlashAttentionScore by its documentation: softmax(mask(scale * (q k^T + shift))) v, in layouts BNSD and BSND."""
 
     def __init__(self, heads: int, keep: float, scale: float, before: int, after: int, *form: Any):
-        *others, mode = form
-        assert (keep, *others) == (1.0, 0, "BNSD")
+        precision, layout, mode = form
+        assert (keep, precision) == (1.0, 0)
+        self.axes = {"BNSD": (0, 1, 2, 3), "BSND": (0, 2, 1, 3)}[layout]
         self.heads, self.scale, self.before, self.after, self.mode = heads, scale, before, after, mode
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, shift: Any, drop: None, padding: None, mask: Tensor) -> Any:
-        assert q.shape[1] == self.heads and q.shape[3] % 16 == 0 and q.shape[3] == k.shape[3] == v.shape[3]
+        queries, keys, values = (float64(x).transpose(self.axes) for x in (q, k, v))
+        assert queries.shape[1] == self.heads and q.shape[3] % 16 == 0 and q.shape[3] == k.shape[3] == v.shape[3]
         assert q.dtype in (ms.float16, ms.bfloat16) and mask.dtype == ms.bool_
-        group = self.heads // k.shape[1]
-        keys, values = (float64(x).repeat(group, 1) for x in (k, v))
-        scores = float64(q) @ keys.swapaxes(2, 3)
+        group = self.heads // keys.shape[1]
+        keys, values = keys.repeat(group, 1), values.repeat(group, 1)
+        scores = queries @ keys.swapaxes(2, 3)
         scores = self.scale * (scores if shift is None else scores + float64(shift))
         scores = np.where(self.hidden(mask.asnumpy(), *scores.shape[2:]), -np.inf, scores)
         weights = np.exp(scores - scores.max(-1, keepdims=True))
-        out = weights / weights.sum(-1, keepdims=True) @ values
+        out = (weights / weights.sum(-1, keepdims=True) @ values).transpose(self.axes)
         return None, None, None, Tensor(out.astype(np.float32)).astype(q.dtype)
 
     def hidden(self, mask: np.ndarray, tokens: int, keys: int) -> np.ndarray:
@@ -178,16 +187,39 @@ def test_attention_with_a_mask_of_each_head_asks_for_the_same() -> None:
 def turned(x: Tensor, cos: Tensor, sin: Tensor, mode: int) -> Tensor:
     """RotaryPositionEmbedding by its documentation, of pairs half a head apart."""
     assert mode == 0 and cos.shape[-1] == x.shape[-1]
+    # With heads before tokens it refuses many heads and few tokens.
+    assert cos.shape[2] == 1 or x.shape[0] * x.shape[1] <= 8 * x.shape[2]
     first, second = np.split(x.asnumpy(), 2, -1)
     return Tensor(x.asnumpy() * cos.asnumpy() + np.concatenate((-second, first), -1) * sin.asnumpy())
 
 
-@pytest.mark.parametrize("part", [6, 2])
-def test_rotation_asks_for_the_same(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def turns(*shape: int) -> tuple[Tensor, Tensor]:
+    angles = np.random.default_rng(0).uniform(0, 6, shape).astype(np.float32)
+    return Tensor(np.cos(angles)), Tensor(np.sin(angles))
+
+
+@pytest.mark.parametrize(("part", "heads"), [(6, 3), (2, 3), (6, 21)])
+def test_rotation_asks_for_the_same(part: int, heads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ascend_rotary, "rotary_position_embedding", turned)
-    angles = np.random.default_rng(0).uniform(0, 6, (2, 1, 5, part)).astype(np.float32)
-    inputs = numbers(2, 3, 5, 12), Tensor(np.cos(angles)), Tensor(np.sin(angles))
+    inputs = numbers(2, heads, 5, 12), *turns(2, 1, 5, part)
     np.testing.assert_allclose(ascend_rotary.rotate(*inputs).asnumpy(), rotate(*inputs).asnumpy(), 0, 1e-6)
+
+
+@pytest.mark.usefixtures("documented")
+@pytest.mark.parametrize(("window", "part", "rows"), [(None, 6, 1), (3, 6, 2), (None, 2, 2)])
+def test_attention_in_the_layout_of_the_projections_asks_for_the_same(
+    window: int | None, part: int, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ascend_rotary, "rotary_position_embedding", turned)
+    q, k, v = (numbers(2, 7, heads, 12) for heads in (4, 2, 2))
+    angles = turns(rows, 1, 7, part)
+    heads_first = [x.transpose((0, 2, 1, 3)) for x in (q, k, v)]
+    rotated = [rotate(x, *angles) for x in heads_first[:2]]
+    expected = attention(*rotated, heads_first[2], causal_mask(int32([range(7)]), 7, window), 0.3).asnumpy()
+    halves = [x.astype(ms.float16) for x in (q, k, v)]
+    found = ascend_attention.rotary_attention(*halves, *angles, 0.3, window or 7)
+    assert found.dtype == ms.float16
+    np.testing.assert_allclose(float64(found), expected.transpose((0, 2, 1, 3)), 0, 5e-3)
 
 
 def test_gated_activation_asks_for_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

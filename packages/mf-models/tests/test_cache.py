@@ -13,6 +13,7 @@ from mf_models.families.llama import LlamaConfig
 from mf_models.initializers import initialize
 from mf_models.layers.causal_lm import CausalLanguageModel
 from mf_models.networks import build
+from mf_models.paged_cache import PagedKvCache
 
 SIZES = {"vocab_size": 19, "hidden_size": 16, "num_layers": 1, "num_heads": 4, "n_kv_heads": 2, "intermediate_size": 24}
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3]
@@ -57,6 +58,22 @@ def test_sequences_share_a_full_block_and_go_on_in_a_copy(model: CausalLanguageM
     np.testing.assert_allclose(logits[0], expected[6], 0, 1e-5)
     other = model(int32([[*PROMPT[:6], tokens[1], 0, 0, 0]])).asnumpy()[0, 6]
     np.testing.assert_allclose(logits[1], other, 0, 1e-5)
+
+
+def test_a_cache_whose_blocks_hold_all_heads_gives_the_same(model: CausalLanguageModel, expected: np.ndarray) -> None:
+    cache = PagedKvCache(1, 6, 4, *model.model.layers[0].attention.cache_sizes[:2])
+    step = CachedStep(model, cache)
+    # A prompt in two pieces, the second one beside padding; then one token of each of two sequences.
+    logits = step(int32([PROMPT[:6]]), int32([0]), int32([5]), int32([[2, 3]])).asnumpy()
+    np.testing.assert_allclose(logits[0], expected[5], 0, 1e-5)
+    BlockCopy(cache)(int32([3, 0]), int32([5, 0]))
+    tables = int32([[2, 3, 1], [2, 5, 4]])
+    for place in range(6, 10):
+        tokens = [PROMPT[place], (PROMPT[place] + 1) % 19]
+        logits = step(int32(tokens)[:, None], int32([place, place]), int32([0, 0]), tables).asnumpy()
+        np.testing.assert_allclose(logits[0], expected[place], 0, 1e-5)
+    changed = [*PROMPT[:6], *((token + 1) % 19 for token in PROMPT[6:])]
+    np.testing.assert_allclose(logits[1], model(int32([changed])).asnumpy()[0, -1], 0, 1e-5)
 
 
 class Index(nn.Cell):

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mindspore import Tensor
-from safetensors.numpy import save_file
+from mindspore import ParameterTuple, Tensor, nn, ops
+from safetensors.numpy import load_file, save_file
 
 import mf_ckpt
 import mf_models
@@ -26,7 +26,7 @@ from mf_models.cache import CachedStep
 from mf_models.checkpoint_family import checkpoint_family, placement_rules
 from mf_models.networks import parameters
 from mf_models.registry import config_from_hf
-from mf_models.weights import shapes_of, stored_shapes, to_checkpoint_names
+from mf_models.weights import shapes_of, stored_shapes, to_checkpoint_names, to_stored_form
 
 Arrays = Mapping[str, np.ndarray]
 Angles = tuple[np.ndarray, np.ndarray]
@@ -333,6 +333,39 @@ def test_logits_are_those_of_the_definition(loaded: Loaded) -> None:
     assert np.ptp(expected) > 3
     found = loaded.model(int32(IDS[None])).asnumpy()[0]
     np.testing.assert_allclose(found, expected, 0, LOGITS_ATOL)
+
+
+class WeighedLogits(nn.Cell):
+    """The sum of the logits of a text, each times a number, and its gradients of all weights."""
+
+    def __init__(self, model: nn.Cell, factors: np.ndarray):
+        super().__init__(auto_prefix=False)
+        self.model = model
+        self.factors = Tensor(factors.astype(np.float32))
+        self.differentiate = ops.value_and_grad(self.total, None, ParameterTuple(parameters(model).values()))
+
+    def total(self, ids_BT: Tensor) -> Tensor:
+        return (self.model(ids_BT) * self.factors).sum()
+
+    def construct(self, ids_BT: Tensor) -> Any:
+        return self.differentiate(ids_BT)
+
+
+@pytest.mark.slow
+def test_gradients_are_those_of_the_definition(loaded: Loaded) -> None:
+    random = np.random.default_rng(8)
+    factors = random.normal(size=(TOKENS, WORDS))
+    _, gradients = WeighedLogits(loaded.model, factors)(int32(IDS[None]))
+    of_names = dict(zip(parameters(loaded.model), gradients, strict=True))
+    stored = {name: value.astype(np.float64) for name, value in load_file(loaded.path / "model.safetensors").items()}
+    for name, of_name in to_stored_form(loaded.config, of_names):
+        step = random.normal(size=of_name.shape)
+        ends = [
+            (REFERENCES[loaded.name](stored | {name: stored[name] + size * step}).logits(IDS, TOKENS) * factors).sum()
+            for size in (1e-6, -1e-6)
+        ]
+        slope = (ends[0] - ends[1]) / 2e-6
+        assert (of_name * step).sum() == pytest.approx(slope, rel=2e-3, abs=2e-3), name
 
 
 PROMPTS = {"internlm": (3, TRAINED)}

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mindspore import ParameterTuple, Tensor, ops
+from mindspore import Parameter, ParameterTuple, Tensor, ops
 
 import mf_models
 from mf_models.families.gpt2 import GPT2Config
@@ -15,7 +15,7 @@ from mf_models.kernels.select import select_kernels
 from mf_models.layers.alibi import alibi_slopes
 from mf_models.layers.log_scale import LogScale
 from mf_models.layers.norm_head import NormHead
-from mf_models.layers.prefix import KeyValuePrefix, PromptEmbedding
+from mf_models.layers.prefix import KeyValuePrefix, LearntRows, PromptEmbedding
 
 GENERATOR = np.random.default_rng(11)
 
@@ -122,17 +122,17 @@ def test_a_prefix_is_keys_and_values_that_all_see() -> None:
     initialize(model, seed=0)
     before = set(model.parameters_dict())
     attention = model.model.layers[0].attention
-    attention.prefix = KeyValuePrefix(3, 1, 4)
+    rows = {name: Parameter(Tensor(normal(1, 3, 4)), name=name) for name in ("keys", "values")}
+    attention.prefix = KeyValuePrefix(LearntRows(*rows.values()))
     added = set(model.parameters_dict()) - before
     assert len(added) == 2 and all("prefix" in name for name in added)
     # All scores are 0, so a query weighs all that it sees alike.
     attention.wq.weight.set_data(Tensor(np.zeros((8, 8), np.float32)))
-    attention.prefix.values.set_data(Tensor(normal(1, 3, 4)))
     x = normal(1, 2, 8)
     mask = Tensor(np.array([[[0, -1e9], [0, 0]]], np.float32))
     found = attention(Tensor(x), None, None, (mask, None)).asnumpy()[0]
     values = x[0] @ attention.wv.weight.asnumpy().T
-    learnt = attention.prefix.values.asnumpy()[0]
+    learnt = rows["values"].asnumpy()[0]
     seen = [np.concatenate((learnt, values[: place + 1])).mean(0) for place in range(2)]
     expected = np.tile(seen, 2) @ attention.wo.weight.asnumpy().T
     np.testing.assert_allclose(found, expected, 1e-4, 1e-6)

@@ -10,7 +10,9 @@ import pytest
 
 from mf_config.layout import Shard
 from mf_config.problems import ConfigError
+from mf_config.sections.model import ArchSection, ModelSection
 from mf_config.sections.moe import MoeSection
+from mf_config.sections.run import RunConfig
 from mf_models.checkpoint_family import placement_rules
 from mf_models.config_keys.experts import dropless
 from mf_models.families.llama import LlamaConfig
@@ -37,6 +39,14 @@ def test_llama_with_experts_is_mixtral() -> None:
     assert isinstance(family, MixtralConfig)
     assert (family.theta, family.inner_size, family.moe_config) == (1e6, 96, MIXTRAL)
     assert not [*family.problems()]
+
+
+def test_experts_beside_a_llama_that_finds_classes_keep_the_classes() -> None:
+    arch = ArchSection(type="LlamaForSequenceClassification")
+    config = RunConfig(model=ModelSection(arch=arch, model_config=llama(num_labels=3)), moe_config=MIXTRAL)
+    assert config.model.arch == ArchSection(type="MixtralForSequenceClassification")
+    assert isinstance(config.model.model_config, MixtralConfig)
+    assert config.model.model_config.num_labels == 3
 
 
 def test_llama_with_biases_and_a_shared_expert_is_qwen2() -> None:

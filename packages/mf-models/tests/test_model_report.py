@@ -16,7 +16,7 @@ from mf_models.checkpoint_family import checkpoint_family
 from mf_models.report.__main__ import main
 from mf_models.report.cells import COLUMNS, Cell, Row, measured, not_measured
 from mf_models.report.golden import Golden, draw
-from mf_models.report.rows import rows
+from mf_models.report.rows import rows, subjects
 from mf_models.report.table import as_page, as_table
 
 OUTSIDE = Path(__file__).parent / "outside"
@@ -56,7 +56,7 @@ def sparrow(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Iterator[Pa
 
 
 def test_a_family_from_outside_is_measured_like_the_others(sparrow: Path) -> None:
-    found = {row.family: row for row in rows(sparrow, with_ascend=False)}
+    found = {row.family: row for row in rows(subjects(sparrow), with_ascend=False)}
     row = found["SparrowConfig"]
     assert row.model == "small" and row.cells.keys() == set(COLUMNS)
     compiled = {name: cell for name, cell in row.cells.items() if name.startswith("Ascend")}
@@ -154,11 +154,11 @@ def test_a_model_that_no_family_takes_has_a_row(sparrow: Path, tmp_path: Path) -
     stranger.mkdir()
     (stranger / "config.json").write_text('{"model_type": "ostrich"}')
     np.savez(stranger / "golden.npz")
-    row = list(rows(tmp_path))[-1]
+    row = list(rows(subjects(tmp_path)))[-1]
     assert (row.family, row.model) == ("ostrich", "strange")
     assert row.cells["logits"].reason.startswith("strange/config.json: model_type: no family 'ostrich'.")
 
 
 @pytest.mark.slow
 def test_every_golden_model_is_within_its_bounds(data: Path) -> None:
-    assert {f"{row.model}: {row.failed}" for row in rows(data) if row.failed} == set()
+    assert {f"{row.model}: {row.failed}" for row in rows(subjects(data)) if row.failed} == set()

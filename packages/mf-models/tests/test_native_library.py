@@ -66,7 +66,7 @@ def test_whatever_decides_it_is_in_its_name(compiler: Path, monkeypatch: pytest.
         program = compiler / "bin" / "c++"
         program.write_text(program.read_text().replace("stand-in 1", "stand-in 2"))
     elif change == "processor":
-        monkeypatch.setattr(library, "_processor", lambda: "another one")
+        monkeypatch.setattr(library, "processor", lambda: "another one")
     else:
         monkeypatch.setattr(library, "_FLAGS", (*library._FLAGS, "-g"))
     assert make() not in (None, first)
@@ -74,7 +74,7 @@ def test_whatever_decides_it_is_in_its_name(compiler: Path, monkeypatch: pytest.
 
 
 def test_several_may_compile_at_once(compiler: Path):
-    recipe = library._cache() / "made.so"
+    recipe = library.user_cache("kernels") / "made.so"
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: library._compile(str(compiler / "bin" / "c++"), recipe), range(4)))
     assert recipe.read_text() == "library\n"
@@ -92,7 +92,7 @@ def test_a_compiler_that_fails_leaves_nothing_behind(compiler: Path, caplog: pyt
     (compiler / "broken").touch()
     assert make() is None
     assert "no such instruction" in caplog.text
-    assert list(library._cache().iterdir()) == []
+    assert list(library.user_cache("kernels").iterdir()) == []
 
 
 def test_a_cache_that_cannot_be_written_is_no_failure(compiler: Path, monkeypatch, caplog: pytest.LogCaptureFixture):

@@ -71,6 +71,8 @@ def test_every_kind_of_layer_has_its_types_on_ascend(data: Path) -> None:
     assert found["gpt2"]["operands"]["LayerNormExt"] == ["BFloat16 BFloat16 BFloat16"]
     # The residual stream of ChatGLM; what is added to it is widened before.
     assert "Float32 Float32" in found["glm"]["operands"]["Add"]
+    (narrow,) = compiled(data, ["glm"], **keys, layernorm_compute_type="bfloat16").values()
+    assert "Float32 Float32" not in narrow["operands"]["Add"]
 
 
 def test_all_is_float32_on_cpu() -> None:

@@ -73,6 +73,12 @@ def test_what_can_not_be_used_is_named(old: str, new: str, mistake: str, read_se
     assert mistake in mistakes[0]
 
 
-def test_lora_can_be_run_and_the_others_are_checked() -> None:
+@pytest.mark.parametrize(("kind", "rate"), [("ptuning2", "dropout_prob"), ("prefixtuning", "dropout_rate")])
+def test_a_prefix_that_is_dropped_always_is_refused(kind: str, rate: str, read_section: Read) -> None:
+    (mistake,) = read_section(f"pet_type: {kind}\n{rate}: 1.0\n", "pet", "pet_type")[1]
+    assert mistake == f"2: {rate}: 1 leaves nothing to train. Allowed: from 0, below 1."
+
+
+def test_answers_by_many_adapters_are_checked_only() -> None:
     pending = {name for name, cls in components("pet").items() if (tag := tag_of(cls)) and tag.pending}
-    assert pending == {"prefixtuning", "ptuning2", "slora"}
+    assert pending == {"slora"}

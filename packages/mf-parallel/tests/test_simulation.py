@@ -2,13 +2,14 @@ import ctypes
 import importlib.util
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from mf_config.problems import UserError
 from mf_parallel.simulation import SimulatedRank, SimulationError, libraries, simulate, stand_in
-from mf_parallel.simulation.stand_in_source import is_of_cann, linked_source, looked_up
+from mf_parallel.simulation.stand_in_source import is_of_cann, linked_source, looked_up, looked_up_source
 
 PROGRAMS = [Path(__file__).parent / "programs"]
 
@@ -45,6 +46,14 @@ def test_other_functions_return_their_object_or_success(linked: ctypes.CDLL) -> 
     assert linked[STATUS](room) == 0
     assert room.raw == b"\xff" * 32
     assert not hasattr(linked, "_ZN9mindspore6TensorC1Ev") and not is_of_cann("_ZN9mindspore6TensorC1Ev")
+
+
+def test_a_wait_for_callbacks_takes_its_time(tmp_path: Path) -> None:
+    source, library = looked_up_source(["aclrtProcessReport"]), tmp_path / "looked_up.so"
+    subprocess.run(["cc", "-x", "c", "-shared", "-fPIC", "-", "-o", str(library)], input=source, text=True, check=True)
+    begin = time.perf_counter()
+    assert ctypes.CDLL(str(library)).aclrtProcessReport(30) == 0
+    assert time.perf_counter() - begin >= 0.03
 
 
 def test_names_are_found_at_the_end_of_strings() -> None:

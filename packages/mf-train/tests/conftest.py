@@ -61,6 +61,31 @@ callbacks:
 """
 """12 steps of 4 rows; 10 rows to evaluate, so that the last batch of them is filled up with padding."""
 
+ASCEND_RUN = """\
+run_mode: train
+output_dir: {folder}/output
+trainer: {{type: CausalLanguageModelingTrainer}}
+runner_config: {{batch_size: 4}}
+optimizer: {{type: AdamW, learning_rate: 1.e-3}}
+model:
+  arch: {{type: LlamaForCausalLM}}
+  model_config:
+    type: LlamaConfig
+    compute_dtype: float32
+    param_init_type: float32
+    seq_length: 64
+    hidden_size: 64
+    num_layers: 2
+    num_heads: 4
+    n_kv_heads: 2
+    intermediate_size: 128
+    vocab_size: 256
+    pad_token_id: 0
+    bos_token_id: 1
+    eos_token_id: 2
+"""
+"""A training without rows, for a device that is not there."""
+
 
 @pytest.fixture(scope="session")
 def graph_mode() -> None:
@@ -116,6 +141,14 @@ def write_run(text_folder: Path) -> Callable[[Path], Path]:
 def run_file(write_run: Callable[[Path], Path], tmp_path: Path) -> Path:
     """A run configuration in a folder of its own."""
     return write_run(tmp_path)
+
+
+@pytest.fixture
+def ascend_run(tmp_path: Path) -> Path:
+    """A run configuration for simulated Ascend devices, in a folder of its own."""
+    path = tmp_path / "run.yaml"
+    path.write_text(ASCEND_RUN.format(folder=tmp_path))
+    return path
 
 
 @pytest.fixture

@@ -54,6 +54,7 @@ def test_line_of_a_step():
         "Epoch:[  2/  2], step:[    3/   10], loss: 2.3457, per_step_time: 42ms, lr: 1.230e-03, overflow cond: False, "
         "loss_scale: 65536, global_norm: 0.9877, 12,346 tokens/s, 1:02:05 left"
     )
+    assert line_of(replace(step_info(3), utilization=0.41234), 2).endswith("12,346 tokens/s, MFU 41.2%, 1:02:05 left")
 
 
 def logged_steps(section: MFLossMonitor, run: RunInfo, caplog: pytest.LogCaptureFixture) -> list[str]:

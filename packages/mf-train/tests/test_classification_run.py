@@ -1,6 +1,8 @@
 """Runs that train and evaluate a network which finds the class of a text."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 
 import mf_ckpt
+import mf_models
 from mf_ckpt import Writer
 from mf_config import UserError, decode, load
 from mf_data.mind_record_writer import MindRecordWriter
@@ -149,6 +152,71 @@ def test_loss_and_accuracy_are_those_of_transformers(data: Path, run_file: Path,
     assert values["loss"] == pytest.approx(losses.mean(), rel=1e-5)
     assert values["accuracy"] == pytest.approx(np.mean(logits.argmax(-1) == labels))
     assert 0 < values["accuracy"] < 1
+
+
+def test_an_adapter_is_trained_with_a_head_of_its_own(
+    run_file: Path, language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = {
+        "run_mode": "finetune",
+        "load_checkpoint": language_model,
+        "output_dir": tmp_path / "output",
+        "model.model_config.pet_config": "{pet_type: lora, lora_rank: 4, target_modules: '.*wq|.*wv'}",
+        "lr_schedule.learning_rate": 5.0e-2,
+        "callbacks": "[{type: CheckpointMonitor, save_checkpoint_steps: 24}]",
+    }
+    assert main(words(run_file, **settings)) == 0
+    found = mf_ckpt.latest(tmp_path / "output" / "checkpoint")
+    assert found is not None
+    adapter = json.loads((found / "adapter_config.json").read_text())
+    assert (adapter["task_type"], adapter["modules_to_save"]) == ("SEQ_CLS", ["score"])
+    assert adapter["base_model_name_or_path"] == str(language_model)
+    evaluations = [json.loads(line) for line in (tmp_path / "output" / "evaluations.jsonl").read_text().splitlines()]
+    assert evaluations[-1]["loss"] < evaluations[0]["loss"] - 0.1
+    capsys.readouterr()
+    settings |= {"run_mode": "eval", "load_checkpoint": found}
+    assert main([*words(run_file, **settings), "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["loss"] == evaluations[-1]["loss"]
+    # Who only opens the checkpoint finds the head in it too.
+    _, cell = mf_models.load(found)
+    trained = mf_ckpt.lora.open_adapter(found)
+    np.testing.assert_array_equal(cell.score.weight.asnumpy(), trained.tensors[trained.replaced["score.weight"]])
+
+
+@pytest.mark.slow
+@pytest.mark.multiproc
+@pytest.mark.parametrize("divides_vocabulary", [True, False])
+def test_two_processes_that_divide_the_network_train_as_one_does(
+    run_file: Path, language_model: Path, tmp_path: Path, divides_vocabulary: bool
+) -> None:
+    common = {
+        "run_mode": "finetune",
+        "load_checkpoint": language_model,
+        "do_eval": False,
+        "callbacks": "[{type: CheckpointMonitor, save_checkpoint_steps: 24}]",
+    }
+    assert main(words(run_file, **common, output_dir=tmp_path / "one")) == 0
+    divided = {
+        "output_dir": tmp_path / "two",
+        "use_parallel": True,
+        "parallel_config.model_parallel": 2,
+        "parallel_config.vocab_emb_dp": not divides_vocabulary,
+    }
+    command = [sys.executable, "-m", "mf_train", *words(run_file, **common, **divided), "--workers", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    one, two = (
+        [json.loads(line) for line in (tmp_path / name / "metrics.jsonl").read_text().splitlines()]
+        for name in ("one", "two")
+    )
+    for key in ("loss", "grad_norm"):
+        np.testing.assert_allclose([line[key] for line in two], [line[key] for line in one], rtol=2e-5)
+    first, second = (mf_ckpt.open(mf_ckpt.find(tmp_path / name)) for name in ("one", "two"))
+    assert set(first) == set(second)
+    for name in set(first) - {"transformer.h.0.attn.c_attn.bias"}:
+        # The bias of the keys in that one moves all scores of a query alike: its gradients are rounding alone.
+        np.testing.assert_allclose(second[name], first[name], atol=1e-4, err_msg=name)
 
 
 def _without_head(original: Path, folder: Path) -> Path:

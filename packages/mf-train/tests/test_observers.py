@@ -98,6 +98,16 @@ def test_a_resumed_run_has_the_steps_after_its_start_forgotten(tmp_path: Path):
     assert [event.step for event in starts] == [4]
 
 
+def test_losses_of_experts_have_a_curve_for_each_layer(tmp_path: Path):
+    callback = SummaryMonitor(collect_freq=1).build(run_info(tmp_path))
+    callback.on_train_begin()
+    callback.on_step_end(replace(step_info(1), added_losses={"layers.1.balance": 0.25}, utilization=0.5))
+    callback.close()
+    found = scalars(tmp_path / "tensorboard")
+    assert found["train/added_losses/layers.1.balance"] == [(1, 0.25)]
+    assert found["train/utilization"] == [(1, 0.5)]
+
+
 def test_other_processes_write_nothing(tmp_path: Path):
     for section in (SummaryMonitor(), ProfileMonitor()):
         do_steps(section.build(run_info(tmp_path, is_main=False)), range(1, 3))

@@ -122,6 +122,13 @@ LAYOUTS = [
 
 INTERLEAVED = ("model.model_config.pp_interleave_num=2", *DEEP)
 
+RECOMPUTED_LISTS = (
+    "recompute_config.recompute=[1,0]",
+    "recompute_config.select_recompute=[0,2]",
+    "recompute_config.select_comm_recompute=[2,1]",
+)
+RECOMPUTED_CHUNKS = ("recompute_config.recompute=[[1,0],[0,1]]",)
+
 MATRIX = [
     Layout("tp2_pp2_sequence_padded", (*degrees(tp=2, pp=2, micros=4), *SEQUENCE, *PADDED), 4, like="padded"),
     Layout("pp2_interleaved", (*degrees(pp=2, micros=2), *INTERLEAVED), 2, like="deep"),
@@ -135,6 +142,8 @@ MATRIX = [
     Layout("tp2_sequence_tied_divided", (*degrees(tp=2), *SEQUENCE, *TIED, *DIVIDED), 2, like="tied"),
     Layout("tp2_pp2_tied", (*degrees(tp=2, pp=2, micros=2), *TIED), 4, like="tied"),
     Layout("pp2_uneven", (*degrees(pp=2, micros=2), *DEEP, "model.model_config.offset=[1,-1]"), 2, 2, like="deep"),
+    Layout("pp2_recomputed_lists", (*degrees(pp=2, micros=2), *DEEP, *RECOMPUTED_LISTS), 2, like="deep"),
+    Layout("pp2_recomputed_chunks", (*degrees(pp=2, micros=2), *INTERLEAVED, *RECOMPUTED_CHUNKS), 2, 2, like="deep"),
     Layout("pp2_gpipe", (*degrees(pp=2, micros=4), "parallel.pipeline_config.pipeline_scheduler=gpipe"), 2),
     Layout("dp2_parts", (*degrees(dp=2, micros=2), "micro_batch_interleave_num=2"), 2, 2),
     Layout("dp2_accumulation", (*degrees(dp=2, micros=2), *ACCUMULATED), 2, 2),

@@ -87,7 +87,7 @@ def test_each_parameter_moves_by_its_rate(micro_batches: int):
     assert update.rate_kinds == (RateKind(), RateKind(1, 0.5))
     mean = TokenMean([(1,)] * 3, Communicator(0, range(1)))
     reduction = Reduction(mean, select_kernels().global_norm)
-    step = TrainingStep(model, losses, update, reduction, StepRules(None, micro_batches))
+    step = TrainingStep(model, losses, update, reduction, StepRules(micro_batches=micro_batches))
     ids = np.zeros((2, 1), np.int32)
     examples = Examples(ids, ids, np.ones((2, 1), np.float32))
     step.compile(examples)

@@ -21,6 +21,7 @@ from mf_train.schedules.linear import LinearWithWarmUpLR
 from mf_train.schedules.natural_exp_decay import NaturalExpDecayLR
 from mf_train.schedules.polynomial import PolynomialWithWarmUpLR
 from mf_train.schedules.polynomial_decay import PolynomialDecayLR
+from mf_train.schedules.stable_decay import WarmUpStableDecayLR
 from mf_train.schedules.warm_up import WarmUpLR
 
 SCHEDULES = {
@@ -72,6 +73,15 @@ UPDATES = (0, 1, 2, 3, 5, 8, 9, 10, 12)
             # MindFormers gives NaN here from update 8 to update 10.
             PolynomialWithWarmUpLR(**WARM_UP, power=0.5, decay_steps=4),
             (0, 5e-4, 1e-3, 8.79423e-4, 5.5e-4, 1e-4, 1e-4, 1e-4, 1e-4),
+        ),
+        (
+            # Of MindFormers 1.6, by its formula: L - (L - lr_end) * (update - 4) / (10 - 4).
+            WarmUpStableDecayLR(**WARM_UP, decay_start_steps=4),
+            (0, 5e-4, 1e-3, 1e-3, 8.5e-4, 4e-4, 2.5e-4, 1e-4, 1e-4),
+        ),
+        (
+            WarmUpStableDecayLR(**WARM_UP, decay_start_steps=9, decay_start_ratio=0.49),
+            (0, 5e-4, 1e-3, 1e-3, 8.5e-4, 4e-4, 2.5e-4, 1e-4, 1e-4),
         ),
     ],
 )
@@ -227,6 +237,8 @@ def test_conflicting_keys_are_problems():
     rising = PolynomialWithWarmUpLR(learning_rate=1e-3, lr_end=1e-2)
     assert list(rising.problems()) == [("lr_end", "0.01 exceeds learning_rate 0.001", "up to 0.001")]
     assert not list(PolynomialWithWarmUpLR(learning_rate=1e-3, lr_end=1e-3).problems())
+    endless = WarmUpStableDecayLR(learning_rate=1e-3, lr_end=1e-2)
+    assert [problem[0] for problem in endless.problems()] == ["decay_start_steps", "lr_end"]
     flat = CosineDecayLR(min_lr=1e-3, max_lr=1e-3, decay_steps=4)
     assert [problem[0] for problem in flat.problems()] == ["min_lr"]
 
@@ -251,6 +263,10 @@ def test_conflicting_keys_are_problems():
         ("{type: cosine_annealing_warm_restarts, base_lr: 1e-5, t_0: 10}", {"t_0": 10, "t_mult": 1}),
         ("{type: constant_with_warmup, learning_rate: 1e-5, warmup_epochs: 1}", {"warmup_epochs": 1}),
         ("{type: linear, learning_rate: 1e-5, total_steps: 100}", {"total_steps": 100}),
+        (
+            "{type: WarmUpStableDecayLR, learning_rate: 1e-5, warmup_ratio: 0.1, decay_start_ratio: 0.8}",
+            {"lr_end": 1e-7, "decay_start_steps": None},
+        ),
     ],
 )
 def test_schedules_are_read_under_the_names_of_mindformers(section_of, text, expected):

@@ -14,8 +14,9 @@ from mf_parallel.collectives import Communicator
 from mf_parallel.gradients import TokenMean
 from mf_train.optimizer import UpdateRule, slots_like_parameters
 from mf_train.optimizers.adamw import AdamW
+from mf_train.step.gradient_limits import GradientLimits
 from mf_train.step.graphs import Reduction
-from mf_train.step.training_step import StepRules, TrainingStep
+from mf_train.step.training_step import Outcome, StepRules, TrainingStep
 from mf_train.step.update import ParameterUpdate
 from mf_train.task import Examples
 from mf_train.tasks.causal_lm import CausalLanguageModelingTrainer
@@ -60,7 +61,7 @@ class Llama:
         communicator = Communicator(0, range(1))
 
         def step_of(micro_batches: int) -> TrainingStep:
-            rules = StepRules(1.0, micro_batches)
+            rules = StepRules(GradientLimits(1.0), micro_batches)
             mean = TokenMean([each.shape for each in self.update.parameters], communicator)
             reduction = Reduction(mean, kernels.global_norm)
             return TrainingStep(self.cell, TASK.objective(kernels), self.update, reduction, rules)
@@ -210,36 +211,51 @@ def keep_gradient(parameter, slots, gradient, rates, weight_decay):
     return ops.assign(parameter, gradient)
 
 
-def clipped(gradients: dict[str, np.ndarray], max_norm: float | None) -> tuple[float, dict[str, np.ndarray]]:
-    """The norm that a step reports, and the gradients that reach the optimizer."""
+def clipped(gradients: dict[str, np.ndarray], *limits: float | None) -> tuple[Outcome, dict[str, np.ndarray]]:
+    """What a step reports, and the gradients that reach the optimizer."""
     model = Linear(gradients)
     rule = UpdateRule(slots_like_parameters(), shared_rate, keep_gradient)
     update = ParameterUpdate(list(model.trainable_params()), rule, 0.0)
     mean = TokenMean([each.shape for each in update.parameters], Communicator(0, range(1)))
     reduction = Reduction(mean, select_kernels().global_norm)
-    step = TrainingStep(model, losses, update, reduction, StepRules(max_norm))
+    step = TrainingStep(model, losses, update, reduction, StepRules(GradientLimits(*limits)))
     one = np.zeros((1, 1), np.int32)
     outcome = step(Examples(one, one, np.ones((1, 1), np.float32)), scale=1.0, number=1, learning_rate=1.0)
-    return outcome.grad_norm, {parameter.name: parameter.asnumpy() for parameter in update.parameters}
+    return outcome, {parameter.name: parameter.asnumpy() for parameter in update.parameters}
 
 
 @pytest.mark.golden
 @pytest.mark.parametrize(
-    ("gradient", "max_norm", "wanted"),
-    [([3, 4], 1.0, [0.5999999, 0.7999998]), ([0.3, 0.4], 1.0, [0.3, 0.4]), ([3, 4], None, [3, 4])],
+    ("gradient", "limits", "wanted"),
+    [
+        ([3, 4], [1.0], [0.5999999, 0.7999998]),
+        ([0.3, 0.4], [1.0], [0.3, 0.4]),
+        ([3, 4], [None], [3, 4]),
+        ([-3, 4], [1.0, 0.7], [-0.5999999, 0.7]),
+        ([-3, 4], [None, 2.5], [-2.5, 2.5]),
+    ],
 )
-def test_clipped_gradients(gradient, max_norm, wanted):
-    norm, found = clipped({"w": np.array(gradient, np.float32)}, max_norm)
-    assert norm == pytest.approx(np.hypot(*gradient), rel=1e-6)
+def test_clipped_gradients(gradient, limits, wanted):
+    outcome, found = clipped({"w": np.array(gradient, np.float32)}, *limits)
+    assert outcome.grad_norm == pytest.approx(np.hypot(*gradient), rel=1e-6)
     np.testing.assert_allclose(found["w"], wanted, rtol=1.5e-7)
+
+
+@pytest.mark.parametrize("spike", [5.0, 5.1])
+def test_a_spike_changes_nothing(spike: float):
+    outcome, found = clipped({"w": np.array([3, 4], np.float32)}, 1.0, None, spike)
+    assert not outcome.overflow
+    assert outcome.grad_norm == 5
+    assert outcome.spike == (spike == 5) != outcome.applied
+    assert found["w"].any() == outcome.applied
 
 
 @pytest.mark.golden
 def test_one_norm_over_all_tensors(data: Path):
     wanted = json.loads((data / "c15-expected.json").read_text())
     gradients = dict(np.load(data / "c15-grads.npz"))
-    norm, found = clipped(gradients, 1.0)
-    assert norm == pytest.approx(wanted["global_norm"], rel=1e-6)
+    outcome, found = clipped(gradients, 1.0)
+    assert outcome.grad_norm == pytest.approx(wanted["global_norm"], rel=1e-6)
     for name, gradient in gradients.items():
         np.testing.assert_allclose(found[name], gradient * wanted["factor_max_norm_1"], rtol=1e-6)
     _, untouched = clipped(gradients, 100.0)
@@ -269,7 +285,7 @@ def test_what_the_network_adds_counts_once_for_each_token(micro_batches: int):
     )
     mean = TokenMean([(1,)], Communicator(0, range(1)))
     reduction = Reduction(mean, select_kernels().global_norm)
-    step = TrainingStep(model, costs, update, reduction, StepRules(None, micro_batches))
+    step = TrainingStep(model, costs, update, reduction, StepRules(micro_batches=micro_batches))
     ids, weights = np.zeros((2, 3), np.int32), np.array([[1, 0, 1], [0, 0, 1]], np.float32)
     outcome = step(Examples(ids, ids, weights), scale=4.0, number=1, learning_rate=1.0)
     assert outcome.loss == pytest.approx(15)

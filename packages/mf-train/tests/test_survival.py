@@ -17,6 +17,7 @@ import pytest
 
 import mf_ckpt
 from mf_train.cli import main
+from mf_train.records import claim
 from mf_train.step.training_step import TrainingStep
 
 Run = Callable[..., int]
@@ -161,6 +162,25 @@ def test_a_weight_that_is_no_number_ends_the_run_and_spares_the_checkpoints(
     reader = mf_ckpt.open(output / "checkpoint" / saved(output)[-1])
     assert all(np.isfinite(reader[name]).all() for name in reader)
     assert reader.trainer_state is not None and reader.trainer_state["counters"]["update"] == 2
+
+
+def test_a_run_beside_another_one_in_the_same_folder_is_refused(
+    run: Run, output: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(claim, "_PATIENCE_S", 0.0)
+    with claim.Claim(output):
+        assert run(options=["--stop-after", "1"]) == 2
+        assert f"output_dir: another run is writing to {output}. Allowed: another folder" in capsys.readouterr().err
+        assert not (output / "metrics.jsonl").exists()
+    assert run(options=["--stop-after", "1"]) == 0
+
+
+def test_a_killed_run_leaves_no_claim(tmp_path: Path):
+    program = f"from mf_train.records.claim import Claim; c = Claim(__import__('pathlib').Path({str(tmp_path)!r}));"
+    done = subprocess.run([sys.executable, "-c", program + "import os; os.kill(os.getpid(), 9)"], check=False)
+    assert done.returncode == -9
+    with claim.Claim(tmp_path):
+        pass
 
 
 def test_a_second_run_in_the_same_folder_mixes_with_nothing(run: Run, output: Path):

@@ -153,3 +153,12 @@ def test_all_but_run_work_without_mindspore(run_file: Path, broken: Path):
         [sys.executable, "-c", program, str(run_file), str(broken)], capture_output=True, text=True, check=True
     )
     assert done.stdout == "False\n"
+
+
+def test_one_notice_says_what_runs_in_place_of_bfloat16(run_file: Path, capsys, monkeypatch):
+    monkeypatch.setattr("mf_train.cli.run.run_mode", lambda _mode: lambda _config, _options: 0)
+    keys = ("compute_dtype", "param_init_type", "layernorm_compute_type", "softmax_compute_type", "rotary_dtype")
+    settings = [word for key in keys for word in ("--set", f"model.model_config.{key}=bfloat16")]
+    assert main(["run", str(run_file), *settings]) == 0
+    (notice,) = [line for line in capsys.readouterr().err.splitlines() if "float" in line]
+    assert f"all is float32 on CPU, whatever is asked for in {name_values(keys)}" in notice

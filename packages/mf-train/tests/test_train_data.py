@@ -1,5 +1,6 @@
 """Keys of a data set's section have their effect on what a run reads."""
 
+import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -51,6 +52,7 @@ def test_documents_of_a_row_are_told_where_they_are_to_be_kept_apart(run_file: P
     [
         ("train_dataset.python_multiprocessing=True", "train_dataset.num_parallel_workers=2"),
         ("train_dataset.num_parallel_workers=1", "train_dataset.prefetch_size=3"),
+        ("auto_tune=True", "autotune_per_step=2"),
     ],
 )
 def test_who_makes_the_batches_changes_nothing(run_file: Path, settings: tuple[str, ...]):
@@ -66,3 +68,16 @@ def test_rows_are_repeated_within_an_epoch(run_file: Path):
         for step in range(8):
             one, other = (data.examples(data.training, step) for data in (once, thrice))
             np.testing.assert_array_equal(one.input_ids_BT, other.input_ids_BT)
+
+
+def test_tuned_workers_are_written_down(run_file: Path, tmp_path: Path):
+    place = tmp_path / "tuned"
+    settings = ("auto_tune=True", "autotune_per_step=3", f"filepath_prefix={place}")
+    assert len(examples_of(run_file, *settings)) == 12
+    found = json.loads((place / "autotune_training_0.json").read_text())
+    assert 1 <= found["num_parallel_workers"] <= 8
+    assert found["prefetch_size"] == 1
+    assert 0 <= found["waited"] <= 1
+    assert not list(tmp_path.glob("autotune*"))
+    examples_of(run_file, *settings, "profile=True", f"filepath_prefix={tmp_path / 'profiled'}")
+    assert not (tmp_path / "profiled").exists()

@@ -94,7 +94,7 @@ def test_wrong_number_of_workers_is_refused_at_once(run_file: Path, tmp_path: Pa
     done = run(run_file, "--workers", workers, "--set", f"parallel_config.data_parallel={degree}")
     assert done.returncode == 2
     assert done.stderr == (
-        f"parallel_config.data_parallel: {degree}, but {workers} processes are started. "
+        f"command line:--set: parallel_config.data_parallel: {degree}, but {workers} processes are started. "
         f"Allowed: --workers {degree}, or data_parallel: {workers} (1 stands for all processes).\n"
     )
     assert not (tmp_path / "output").exists()

@@ -46,6 +46,9 @@ class ReadAhead:
 
     What a batch holds depends on its step alone, so that neither the number of workers nor what was read ahead changes
     anything: any step may be asked for, only the one after the last is there sooner.
+
+    Attributes:
+        ahead: how many batches are under way at a time, from 1; it may be changed, up to what the workers are made for.
     """
 
     def __init__(self, workers: Workers, ahead: int, stop: int):
@@ -57,7 +60,7 @@ class ReadAhead:
             stop: the first step that is not read ahead.
         """
         self._workers = workers
-        self._ahead, self._stop = ahead, stop
+        self.ahead, self._stop = ahead, stop
         self._waiting: deque[tuple[int, Callable[[], Batch]]] = deque()
         self._last: tuple[int, Batch] | None = None
 
@@ -81,7 +84,7 @@ class ReadAhead:
             self._waiting.append((step, self._workers.begin(step)))
         _, result = self._waiting.popleft()
         following = step + 1 + len(self._waiting)
-        for further in range(following, min(step + 1 + self._ahead, self._stop)):
+        for further in range(following, min(step + 1 + self.ahead, self._stop)):
             self._waiting.append((further, self._workers.begin(further)))
         self._last = (step, result())
         return self._last[1]

@@ -3,8 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from mf_data.tokenizers.base import Tokenizer
-from mf_data.tokenizers.stream import TextStream
+from mf_data.tokenizers.pieces import PieceReader
 from mf_infer.logprobs import TokenLogprobs
 from mf_infer.outputs import CompletionOutput, FinishReason
 from mf_infer.sampling_params import SamplingParams
@@ -49,15 +48,15 @@ class Answer:
         score: what it is ranked by among others, where it is.
     """
 
-    def __init__(self, ending: Ending, tokenizer: Tokenizer | None):
-        """Starts empty; without a tokenizer it stays without text."""
+    def __init__(self, ending: Ending, text: PieceReader | None):
+        """Starts empty; without a reader of its tokens it stays without text."""
         self.token_ids: list[int] = []
         self.pieces: list[str] = []
         self.logprobs: list[TokenLogprobs] = []
         self.finish_reason: FinishReason | None = "length" if ending.limit == 0 else None
         self.score: float | None = None
         self._ending = ending
-        self._text = TextStream(tokenizer) if tokenizer else None
+        self._text = text
         self._stops = StopStrings(ending.stops)
 
     def append(self, token_id: int, logprobs: TokenLogprobs | None = None) -> None:
@@ -69,7 +68,7 @@ class Answer:
         if token_id in self._ending.end_ids:
             self._finish("stop")
             return
-        self._add_text(self._text.push(token_id) if self._text else "")
+        self._add_text(self._text.read((token_id,)) if self._text else "")
         if self._stops.found:
             self.finish_reason = "stop"
         elif len(self.token_ids) == self._ending.limit:
@@ -86,7 +85,7 @@ class Answer:
         return CompletionOutput("".join(self.pieces), self.token_ids, self.finish_reason, logprobs, self.score)
 
     def _finish(self, reason: FinishReason) -> None:
-        self._add_text(self._text.finish() if self._text else "")
+        self._add_text(self._text.read((), final=True) if self._text else "")
         self.pieces.append(self._stops.finish())
         self.finish_reason = "stop" if self._stops.found else reason
 

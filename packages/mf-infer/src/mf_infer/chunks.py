@@ -34,16 +34,12 @@ class Runner(Protocol):
     block_size: int
     whole_prompts: bool
 
-    def prefill(self, chunk: Chunk) -> NDArray[np.float32]:
-        """Put tokens of one row into the cache; returns [V], the logits after the last one."""
+    def compute(self, chunks: Sequence[Chunk]) -> list[NDArray[np.float32]]:
+        """Put tokens of different rows into the cache; returns [V] for each chunk, the logits after its last token."""
         ...
 
     def score(self, chunk: Chunk) -> NDArray[np.float32]:
-        """As `prefill`, but returns [tokens, V], the logits after each one."""
-        ...
-
-    def decode(self, chunks: Sequence[Chunk]) -> NDArray[np.float32]:
-        """Put one token of each row into the cache; returns [rows, V]."""
+        """Put tokens of one row into the cache; returns [tokens, V], the logits after each one."""
         ...
 
     def copy(self, pairs: Sequence[tuple[int, int]]) -> None:

@@ -1,7 +1,7 @@
 """Decides which tokens are computed in which step, and hands each request its logits. Legend: V vocabulary."""
 
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,13 +9,11 @@ from numpy.typing import NDArray
 
 from mf_config.problems import UserError
 from mf_infer.blocks import BlockPool
-from mf_infer.chunks import Chunk, Runner
+from mf_infer.chunks import Runner
 from mf_infer.outputs import Piece
 from mf_infer.request import Request
 from mf_infer.row import Row, RowBlocks
-
-LONGEST_CHUNK = 256
-"""Tokens of a prompt that are computed in one step, so that other requests need not wait for all of it."""
+from mf_infer.schedule import Entry, Schedule, Stretch
 
 
 class RequestFailedError(UserError):
@@ -52,17 +50,11 @@ class EngineLoad:
     preemptions: int
 
 
-@dataclass(slots=True, eq=False)
-class _Entry:
-    request: Request
-    rows: list[Row]
-
-
 class Engine:
     """Computes requests together as they come and go.
 
-    Each step computes at most one piece of one prompt, taking turns, and one token of each row that has only that one
-    missing. Requests begin in the order in which they came. Where blocks run out, the youngest one gives its blocks to
+    Each step computes pieces of prompts, taking turns, and one token of each row that has only that one missing, all
+    together. Requests begin in the order in which they came. Where blocks run out, the youngest one gives its blocks to
     the others and is computed anew later; its tokens stay as they are.
     """
 
@@ -71,11 +63,12 @@ class Engine:
         self._runner = runner
         self._max_rows = max_rows
         self._rows = RowBlocks(BlockPool(runner.blocks), runner.block_size, reuse=not runner.whole_prompts)
-        self._waiting: deque[_Entry] = deque()
-        self._running: list[_Entry] = []
+        self._waiting: deque[Entry] = deque()
+        self._running: list[Entry] = []
         self._ended: list[Request] = []
         self._grown: list[Piece] = []
-        self._turn = self._reused = self._preemptions = 0
+        self._schedule = Schedule(self._rows, max_rows, runner.whole_prompts)
+        self._turn = self._preemptions = 0
 
     @property
     def has_work(self) -> bool:
@@ -92,7 +85,7 @@ class Engine:
             waiting=len(self._waiting),
             used_blocks=used,
             free_blocks=pool.free,
-            reused_tokens=self._reused,
+            reused_tokens=self._schedule.reused_tokens,
             preemptions=self._preemptions,
         )
 
@@ -124,7 +117,7 @@ class Engine:
         if request.has_ended:
             self._ended.append(request)
         else:
-            self._waiting.append(_Entry(request, [Row(list(request.prompt_ids))]))
+            self._waiting.append(Entry(request, [Row(list(request.prompt_ids))]))
 
     def abort(self, request_id: str) -> None:
         """End a request where it is and free its blocks; without effect where it has ended."""
@@ -146,8 +139,8 @@ class Engine:
         self._grown += [piece for request in self._ended for piece in request.take_pieces()]
         self._ended = []
         self._admit()
-        self._prefill()
-        self._decode()
+        self._score()
+        self._compute()
         for entry in list(self._running):
             self._grown += self._advance(entry)
         pieces, self._grown = self._grown, []
@@ -165,68 +158,50 @@ class Engine:
             self._running.append(self._waiting.popleft())
             entry.request.start()
 
-    def _prefill(self) -> None:
-        """Compute a piece of the prompt that has waited longest."""
-        missing = [(entry, row) for entry, row in self._unfinished() if row.missing > 1]
-        if not missing:
+    def _score(self) -> None:
+        """Compute a piece of a prompt whose scores are asked for."""
+        stretch = self._schedule.scored(self._running)
+        if stretch is None or not self._reserve(stretch):
             return
-        entry, row = min(missing, key=lambda pair: pair[1].turn)
-        request = entry.request
-        if not request.wants_prompt_scores:
-            found = self._rows.find(row)
-            self._reused += found
-            request.note_reused(found)
-        # What was found may leave one token, which is decoded.
-        if row.missing == 1:
-            return
-        count = row.missing if self._runner.whole_prompts else min(row.missing, LONGEST_CHUNK)
-        if not self._reserve(entry, row, row.computed + count):
-            return
-        chunk = Chunk(row.tokens[row.computed : row.computed + count], row.computed, row.blocks)
-        if request.wants_prompt_scores:
-            logits_TV = self._runner.score(chunk)
-            request.take_prompt_scores(chunk.start, logits_TV)
-            self._computed(row, count, logits_TV[-1])
-        else:
-            self._computed(row, count, self._runner.prefill(chunk))
+        chunk = stretch.chunk
+        logits_TV = self._runner.score(chunk)
+        stretch.entry.request.take_prompt_scores(chunk.start, logits_TV)
+        self._computed(stretch, logits_TV[-1])
 
-    def _decode(self) -> None:
-        """Compute one token of the rows that have one missing; those that have waited longest first."""
-        ready = sorted((pair for pair in self._unfinished() if pair[1].missing == 1), key=lambda pair: pair[1].turn)
-        chosen = [pair for pair in ready[: self._max_rows] if self._reserve(*pair, len(pair[1].tokens))]
+    def _compute(self) -> None:
+        """Compute pieces of the other prompts, and single tokens of rows."""
+        given = [stretch for stretch in self._schedule.stretches(self._running) if self._reserve(stretch)]
         # Later rows may have taken the blocks of earlier ones.
-        rows = [row for entry, row in chosen if entry in self._running]
-        if not rows:
+        stretches = [stretch for stretch in given if stretch.entry in self._running]
+        if not stretches:
             return
-        logits_BV = self._runner.decode([Chunk(row.tokens[-1:], row.computed, row.blocks) for row in rows])
-        for row, logits_V in zip(rows, logits_BV, strict=True):
-            self._computed(row, 1, logits_V)
+        logits = self._runner.compute([stretch.chunk for stretch in stretches])
+        for stretch, logits_V in zip(stretches, logits, strict=True):
+            self._computed(stretch, logits_V)
 
-    def _computed(self, row: Row, count: int, logits_V: NDArray[np.float32]) -> None:
-        row.computed += count
+    def _computed(self, stretch: Stretch, logits_V: NDArray[np.float32]) -> None:
+        row = stretch.row
+        row.computed += stretch.length
         row.turn = self._turn
         row.logits = None if row.missing else logits_V
         self._rows.remember(row)
 
-    def _unfinished(self) -> Iterator[tuple[_Entry, Row]]:
-        return ((entry, row) for entry in self._running for row in entry.rows)
-
-    def _reserve(self, entry: _Entry, row: Row, tokens: int) -> bool:
-        """Give a row blocks for its first tokens; False where the request lost its blocks, now or before."""
-        while entry in self._running:
-            if self._rows.extend(row, tokens):
+    def _reserve(self, stretch: Stretch) -> bool:
+        """Give a row blocks for its next tokens; False where the request lost its blocks, now or before."""
+        while stretch.entry in self._running:
+            if self._rows.extend(stretch.row, stretch.row.computed + stretch.length):
                 return True
             self._preempt(self._running[-1])
         return False
 
-    def _preempt(self, entry: _Entry) -> None:
+    def _preempt(self, entry: Entry) -> None:
         self._preemptions += 1
         self._running.remove(entry)
         for row in entry.rows:
             self._rows.release(row)
         self._waiting.appendleft(entry)
 
-    def _advance(self, entry: _Entry) -> list[Piece]:
+    def _advance(self, entry: Entry) -> list[Piece]:
         """Let a request choose tokens where all of its rows have logits."""
         logits = [row.logits for row in entry.rows if row.logits is not None]
         if len(logits) < len(entry.rows):
@@ -242,7 +217,7 @@ class Engine:
             self._drop(entry)
         return entry.request.take_pieces()
 
-    def _follow(self, entry: _Entry, following: Sequence[tuple[int, int]]) -> None:
+    def _follow(self, entry: Entry, following: Sequence[tuple[int, int]]) -> None:
         """Put tokens behind rows: (number of the row, token) for each row from now on."""
         uses = Counter(number for number, _ in following)
         for number, row in enumerate(entry.rows):
@@ -263,7 +238,7 @@ class Engine:
             row.logits = None
         entry.rows = [row for row, _ in rows]
 
-    def _drop(self, entry: _Entry) -> None:
+    def _drop(self, entry: Entry) -> None:
         """Forget a request and free its blocks."""
         for row in entry.rows:
             self._rows.release(row)

@@ -20,20 +20,16 @@ class FusedRunner(CellRunner):
         super().__init__(model, blocks, block_size, max_tokens)
         self._decoder = fused_decoder(model, self.cache)
 
-    def prefill(self, chunk: Chunk) -> NDArray[np.float32]:
-        """Logits [V] after a chunk; see `Runner.prefill`."""
-        logits_V: NDArray[np.float32] = self._decode([chunk], [len(chunk.tokens) - 1])[0]
-        return logits_V
+    def compute(self, chunks: Sequence[Chunk]) -> list[NDArray[np.float32]]:
+        """Logits [V] after each chunk; see `Runner.compute`."""
+        ends = np.cumsum([len(chunk.tokens) for chunk in chunks])
+        return list(self._decode(chunks, ends - 1))
 
     def score(self, chunk: Chunk) -> NDArray[np.float32]:
         """Logits [T, V] after each token of a chunk; see `Runner.score`."""
-        return self._decode([chunk], range(len(chunk.tokens)))
+        return self._decode([chunk], np.arange(len(chunk.tokens)))
 
-    def decode(self, chunks: Sequence[Chunk]) -> NDArray[np.float32]:
-        """Logits [rows, V] after one more token of each row; see `Runner.decode`."""
-        return self._decode(chunks, range(len(chunks)))
-
-    def _decode(self, chunks: Sequence[Chunk], wanted: Sequence[int]) -> NDArray[np.float32]:
+    def _decode(self, chunks: Sequence[Chunk], wanted: NDArray[np.intp]) -> NDArray[np.float32]:
         """Compute chunks together; of their tokens, counted through, the wanted ones get logits."""
         sizes = [len(chunk.tokens) for chunk in chunks]
         ids_M = np.concatenate([chunk.tokens for chunk in chunks])
@@ -41,4 +37,4 @@ class FusedRunner(CellRunner):
         tables_RN = np.full((len(chunks), max(len(chunk.blocks) for chunk in chunks)), NOBODY)
         for row, chunk in enumerate(chunks):
             tables_RN[row, : len(chunk.blocks)] = chunk.blocks
-        return self._decoder(ids_M, places_M, np.repeat(np.arange(len(chunks)), sizes), tables_RN, np.asarray(wanted))
+        return self._decoder(ids_M, places_M, np.repeat(np.arange(len(chunks)), sizes), tables_RN, wanted)

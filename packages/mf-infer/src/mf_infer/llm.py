@@ -1,6 +1,7 @@
 """The Python interface: load a model, generate, stream."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,16 @@ from mf_config.sections.context import ContextSection
 from mf_data.chat.template import TEMPLATE_FILE, ChatTemplate, Message
 from mf_data.tokenizers.base import Tokenizer
 from mf_data.tokenizers.loading import load_tokenizer, vocabulary_in
-from mf_infer.checks import check
 from mf_infer.defaults import GENERATION_FILE, GenerationDefaults
 from mf_infer.engine import Engine
+from mf_infer.followers import start_followers
 from mf_infer.gguf_tokenizer import gguf_tokenizer
 from mf_infer.load_options import LoadOptions
 from mf_infer.outputs import RequestOutput
 from mf_infer.prompts import Prompt, TokenPrompt, as_list, bad_word_ids, encode_prompt
 from mf_infer.request import Context, Request
 from mf_infer.sampling_params import SamplingParams
+from mf_infer.streams import streams
 from mf_models.model_config import ModelConfig
 from mf_models.threads import sleep_while_waiting
 
@@ -68,13 +70,15 @@ class LLM:
         self._folder = self.path if self.path.is_dir() else None
         self.tokenizer = tokenizer or _own_tokenizer(reader)
         sleep_while_waiting()
+        if options.tensor_parallel > 1:
+            start_followers(options.tensor_parallel, context)
         # Not on top: help texts and mistakes in a path must not wait for MindSpore.
         from mf_infer.loading import Source, open_runner
 
         adapter = Path(options.adapter) if options.adapter else None
         source = Source(self.path, config, adapter, options.weight_type)
         self.config: ModelConfig
-        self.config, runner = open_runner(source, context, options.num_blocks)
+        self.config, runner = open_runner(source, context, options.num_blocks, options.tensor_parallel)
         self.engine = Engine(runner, options.max_batch_size)
         file = self.path / GENERATION_FILE
         takes_file = config is None and file.is_file()
@@ -100,8 +104,7 @@ class LLM:
         if len(settings) != len(asked):
             raise UserError(f"{len(settings)} settings for {len(asked)} prompts. Allowed: one, or one for each prompt.")
         requests = [self.request(prompt, chosen) for prompt, chosen in zip(asked, settings, strict=True)]
-        for _ in self._run(requests):
-            pass
+        self._compute(requests)
         texts = [prompt if isinstance(prompt, str) else None for prompt in asked]
         return [request.output(text) for request, text in zip(requests, texts, strict=True)]
 
@@ -116,23 +119,21 @@ class LLM:
         Raises:
             UserError: as in `generate`, before the first piece; or the settings ask for several answers.
         """
-        chosen = params or SamplingParams()
-        check("n", chosen.n, chosen.n == 1, "1 for a stream")
-        request = self.request(prompt, chosen)
-        sent = 0
-        for _ in self._run([request]):
-            texts = request.texts
-            piece, sent = "".join(texts[sent:]), len(texts)
-            if piece:
-                yield piece
+        request = self.request(prompt, params or SamplingParams())
+        with closing(streams(self.engine, [request])) as texts:
+            for pieces in texts:
+                yield from pieces
 
-    def request(self, prompt: Prompt, params: SamplingParams, request_id: str = "") -> Request:
+    def request(
+        self, prompt: Prompt, params: SamplingParams, request_id: str = "", shown_ids: Collection[int] = ()
+    ) -> Request:
         """A request for `engine.add_request`.
 
         Args:
             prompt: text or `{"prompt_token_ids": [...]}`.
             params: settings.
             request_id: any text that no other request has; one is made up where it is empty.
+            shown_ids: special tokens that are written out in the text of answers; others are left out.
         Raises:
             UserError: the prompt or the settings don't go with the model.
         """
@@ -146,7 +147,8 @@ class LLM:
         width = max(params.drawn, params.num_beams)
         room = min(self.config.max_positions, self.engine.most_tokens(len(ids), width)) - len(ids)
         words = bad_word_ids(params.bad_words, self.tokenizer)
-        return Request(ids, params, Context(self.end_ids, max(room, 0), self.tokenizer, words), request_id)
+        context = Context(self.end_ids, max(room, 0), self.tokenizer, words, frozenset(shown_ids))
+        return Request(ids, params, context, request_id)
 
     def default_params(self, prompt: Prompt, **given: Any) -> SamplingParams:
         """Settings for a prompt as the model has them: in generation_config.json, else in its configuration.
@@ -190,16 +192,13 @@ class LLM:
         """Tokens of a prompt; raises `UserError` where it can't be used."""
         return encode_prompt(prompt, self.tokenizer, self.config.vocab_size)
 
-    def _run(self, requests: Sequence[Request]) -> Iterator[None]:
-        """Step the engine until the requests have ended; yields after each step and at the end."""
+    def _compute(self, requests: Sequence[Request]) -> None:
+        """Step the engine until the requests have ended."""
         for request in requests:
             self.engine.add_request(request)
         try:
             while not all(request.has_ended for request in requests):
                 self.engine.step()
-                yield
-            # The steps of another stream may have ended the requests since the caller looked at them.
-            yield
         finally:
             for request in requests:
                 self.engine.abort(request.id)

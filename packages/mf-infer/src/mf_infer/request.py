@@ -3,12 +3,13 @@
 import secrets
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mf_data.tokenizers.base import Tokenizer
+from mf_data.tokenizers.pieces import PieceReader
 from mf_infer.answer import Answer, Ending
 from mf_infer.beam_search import BeamSearch
 from mf_infer.logit_rules import LogitRules
@@ -29,12 +30,22 @@ class Context:
         room: tokens that fit behind the prompt, at least 0.
         tokenizer: makes text of the answers; None leaves them without.
         bad_words: the bad_words of the settings as tokens.
+        shown_ids: special tokens that are written out in the text; others are left out.
     """
 
     end_ids: Collection[int]
     room: int
     tokenizer: Tokenizer | None = None
     bad_words: Sequence[Sequence[int]] = ()
+    shown_ids: frozenset[int] = frozenset()
+
+    def text_reader(self) -> PieceReader | None:
+        """Makes text of one answer's tokens, None where there is none."""
+        if self.tokenizer is None:
+            return None
+        pieces = self.tokenizer.pieces
+        pieces = replace(pieces, special_ids=pieces.special_ids - self.shown_ids)
+        return PieceReader(pieces, skip_special_tokens=True)
 
 
 class Request:
@@ -156,7 +167,7 @@ def _search(prompt_ids: Sequence[int], params: SamplingParams, context: Context)
     rules = LogitRules(params, context.bad_words, ending.end_ids)
 
     def new_answer() -> Answer:
-        return Answer(ending, context.tokenizer)
+        return Answer(ending, context.text_reader())
 
     if params.num_beams > 1:
         return BeamSearch(prompt_ids, rules, ending.limit, new_answer)

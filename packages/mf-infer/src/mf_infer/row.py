@@ -64,9 +64,7 @@ class RowBlocks:
             Tokens that need not be computed.
         """
         found = 0
-        last_full = (len(row.tokens) - 1) // self.block_size
-        while self._reuse and row.computed == len(row.keys) * self.block_size and len(row.keys) < last_full:
-            key = self._key(row)
+        while (key := self.coming_key(row)) is not None:
             block = self.pool.find(key)
             if block is None:
                 break
@@ -77,6 +75,12 @@ class RowBlocks:
             row.computed += self.block_size
             found += self.block_size
         return found
+
+    def coming_key(self, row: Row) -> bytes | None:
+        """Key of the block that is filled next; None where `find` would look for none."""
+        last_full = (len(row.tokens) - 1) // self.block_size
+        is_sought = self._reuse and row.computed == len(row.keys) * self.block_size and len(row.keys) < last_full
+        return self._key(row) if is_sought else None
 
     def remember(self, row: Row) -> None:
         """Make the row's full blocks findable."""

@@ -13,6 +13,8 @@ from mf_data.opening import open_tokenizer
 from mf_infer.cli.text import print_stream, print_title
 from mf_infer.llm import LLM
 from mf_infer.outputs import RequestOutput
+from mf_infer.request import Request
+from mf_infer.streams import streams
 
 PREDICTIONS = "predictions.jsonl"
 RESULT = "text_generation_result.txt"
@@ -32,8 +34,8 @@ def predict(config: RunConfig, options: PredictOptions) -> int:
 
     A network that finds classes gives a class of each text instead, see `predict_classes`.
 
-    Prints each answer and writes `output_dir/predictions.jsonl`, one object a prompt: prompt, text, token_ids,
-    finish_reason, tokens_per_second; and the same texts as MindFormers writes them to `save_file`, or to
+    Prints each answer as it comes and writes `output_dir/predictions.jsonl`, one object a prompt: prompt, text,
+    token_ids, finish_reason, tokens_per_second; and the same texts as MindFormers writes them to `save_file`, or to
     `output_dir/text_generation_result.txt`. The network is the one of `model.model_config`, with its generation keys;
     the tokenizer is that of `processor`, or the checkpoint's where it has none; `seed` makes drawn tokens the same in
     each run.
@@ -58,18 +60,12 @@ def predict(config: RunConfig, options: PredictOptions) -> int:
         tokenizer=open_tokenizer(section, None) if section else None,
         context=config.context,
     )
-    settings = [llm.default_params(prompt, seed=config.seed) for prompt in prompts]
-    outputs = llm.generate(prompts, settings)
-    lines = [json.dumps(output.as_json(), ensure_ascii=False) for output in outputs]
-    write_atomically(Path(config.output_dir) / PREDICTIONS, "".join(f"{line}\n" for line in lines).encode())
+    requests = [llm.request(prompt, llm.default_params(prompt, seed=config.seed)) for prompt in prompts]
+    outputs = _print_answers(llm, prompts, requests, options.json)
+    predictions = "".join(f"{_as_line(output)}\n" for output in outputs)
+    write_atomically(Path(config.output_dir) / PREDICTIONS, predictions.encode())
     result = Path(config.save_file) if config.save_file else Path(config.output_dir) / RESULT
     write_atomically(result, as_result(outputs).encode())
-    for number, (output, line) in enumerate(zip(outputs, lines, strict=True), 1):
-        if options.json:
-            print_stream([line])
-        else:
-            print_title(number, output.prompt or "")
-            print_stream([output.outputs[0].text])
     return OK
 
 
@@ -134,6 +130,25 @@ def as_result(outputs: Sequence[RequestOutput]) -> str:
     """What MindFormers writes: a list in Python's own form, with the text of prompt and answer for each prompt."""
     texts = [{"text_generation_text": [f"{output.prompt}{output.outputs[0].text}"]} for output in outputs]
     return f"{texts}\n"
+
+
+def _print_answers(llm: LLM, prompts: Sequence[str], requests: Sequence[Request], as_json: bool) -> list[RequestOutput]:
+    """Print the answers as they come, in the order of their prompts; returns them."""
+    outputs: list[RequestOutput] = []
+    for prompt, request, pieces in zip(prompts, requests, streams(llm.engine, requests), strict=True):
+        if as_json:
+            for _ in pieces:
+                pass
+            print_stream([_as_line(request.output(prompt))])
+        else:
+            print_title(len(outputs) + 1, prompt)
+            print_stream(pieces)
+        outputs.append(request.output(prompt))
+    return outputs
+
+
+def _as_line(output: RequestOutput) -> str:
+    return json.dumps(output.as_json(), ensure_ascii=False)
 
 
 def _is_file(text: str) -> bool:

@@ -1,6 +1,6 @@
 """Runs a model's compiled steps in a few static sizes. Legend: B rows, T tokens, N blocks of a row, V vocabulary."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from mindspore import Tensor, nn
@@ -36,21 +36,24 @@ class CellRunner:
         self._scoring = ScoringStep(model, cache)
         self._copy = BlockCopy(cache)
 
-    def prefill(self, chunk: Chunk) -> NDArray[np.float32]:
-        """Logits [V] after a chunk; see `Runner.prefill`."""
-        logits_V: NDArray[np.float32] = self._run(self._step, [chunk], 1, self._padded(chunk))[0]
-        return logits_V
+    def compute(self, chunks: Sequence[Chunk]) -> list[NDArray[np.float32]]:
+        """Logits [V] after each chunk; see `Runner.compute`. Chunks of one padded length are computed together."""
+        by_length: dict[int, list[int]] = {}
+        for number, chunk in enumerate(chunks):
+            by_length.setdefault(self._padded(chunk), []).append(number)
+        found: dict[int, NDArray[np.float32]] = {}
+        for tokens, numbers in by_length.items():
+            for group in _groups(numbers, tokens):
+                # No limit of its own: the engine has one for the rows.
+                rows = bucket(len(group), 1, self.blocks * ROW_GROWTH, ROW_GROWTH)
+                logits_BV = self._run(self._step, [chunks[number] for number in group], rows, tokens)
+                found |= zip(group, logits_BV, strict=False)
+        return [found[number] for number in range(len(chunks))]
 
     def score(self, chunk: Chunk) -> NDArray[np.float32]:
         """Logits [T, V] after each token of a chunk; see `Runner.score`."""
         logits_TV: NDArray[np.float32] = self._run(self._scoring, [chunk], 1, self._padded(chunk))[0]
         return logits_TV[: len(chunk.tokens)]
-
-    def decode(self, chunks: Sequence[Chunk]) -> NDArray[np.float32]:
-        """Logits [rows, V] after one more token of each row; see `Runner.decode`."""
-        # No limit of its own: the engine has one for the rows.
-        rows = bucket(len(chunks), 1, self.blocks * ROW_GROWTH, ROW_GROWTH)
-        return self._run(self._step, chunks, rows, 1)[: len(chunks)]
 
     def copy(self, pairs: Sequence[tuple[int, int]]) -> None:
         """Copy blocks; see `Runner.copy`."""
@@ -60,6 +63,8 @@ class CellRunner:
         self._copy(Tensor(padded[:, 0].copy()), Tensor(padded[:, 1].copy())).asnumpy()
 
     def _padded(self, chunk: Chunk) -> int:
+        if len(chunk.tokens) == 1:
+            return 1
         return bucket(len(chunk.tokens), SHORTEST_PREFILL, max(self._max_tokens, SHORTEST_PREFILL))
 
     def _run(self, step: nn.Cell, chunks: Sequence[Chunk], rows: int, tokens: int) -> NDArray[np.float32]:
@@ -78,3 +83,19 @@ class CellRunner:
         """Blocks of a row in the smallest graph that holds all chunks."""
         most, smallest = -(-self._max_tokens // self.block_size), -(-SMALLEST_CONTEXT // self.block_size)
         return bucket(max(len(chunk.blocks) for chunk in chunks), min(smallest, most), most)
+
+
+def _groups(numbers: Sequence[int], tokens: int) -> Iterator[Sequence[int]]:
+    """Chunks that are computed together: all that have one token, and prompts by fours.
+
+    A group that would be padding by half is computed one by one: prompts cost what their tokens cost.
+    """
+    if tokens == 1:
+        yield numbers
+        return
+    first = 0
+    while first < len(numbers):
+        size = min(len(numbers) - first, ROW_GROWTH)
+        size = size if size > ROW_GROWTH // 2 else 1
+        yield numbers[first : first + size]
+        first += size

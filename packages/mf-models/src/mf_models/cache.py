@@ -9,14 +9,19 @@ from mindspore import Parameter, ParameterTuple, Tensor, nn, ops
 from mindspore.common.initializer import initializer
 
 from mf_config.problems import UserError
+from mf_models.graph_cache.cells import KeptGraph
 from mf_models.kernels.select import select_kernels
 
-CacheIndex = tuple[Tensor, Tensor]
-"""Where a step writes, [B * K * T, 2], and what it reads, [B, K, N]; result of `KvCache.index`."""
+_gather_in_row = ops.GatherD()
+
+CacheIndex = tuple[Tensor, ...]
+"""What `KvCache.index` gives: where a step writes, [B * K * T, 2], and what it reads, [B, K, N]."""
 
 
 class KvCache(nn.Cell):
     """A pool of blocks in one pair of parameters a layer, [R, P, H]; rows are written in place.
+
+    The heads of a block stand apart, so that what is read of a sequence is not turned around.
 
     Which blocks a sequence owns, and in what order, its row of the block tables says, so sequences of any length share
     the pool, and may share blocks that none of them writes any more. Block 0 belongs to nobody: what pads a table
@@ -24,7 +29,12 @@ class KvCache(nn.Cell):
 
     Nothing need be cleared before a block has another owner: a row is visible only to queries at its position or
     later, and is written before any of those.
+
+    Attributes:
+        attends_to_blocks: False: queries attend to what `append` gives; see `mf_models.paged_cache` for the other kind.
     """
+
+    attends_to_blocks = False
 
     def __init__(
         self, layers: int, blocks: int, block_size: int, kv_heads: int, key_dim: int, value_dim: int | None = None
@@ -47,11 +57,14 @@ class KvCache(nn.Cell):
         self.blocks = blocks
         self.block_size = block_size
         self.kv_heads = kv_heads
-        self.keys = _parameters("keys", layers, (blocks * kv_heads, block_size, key_dim))
-        self.values = _parameters("values", layers, (blocks * kv_heads, block_size, value_dim or key_dim))
+        self.keys = _parameters("keys", layers, self.pool_shape(key_dim))
+        self.values = _parameters("values", layers, self.pool_shape(value_dim or key_dim))
         self.write_rows = select_kernels().write_rows
         self.gather = ops.Gather()
-        self.gather_in_row = ops.GatherD()
+
+    def pool_shape(self, dim: int) -> tuple[int, ...]:
+        """Shape of the pool of one layer's keys or values, whose rows have so many elements."""
+        return self.blocks * self.kv_heads, self.block_size, dim
 
     def index(self, places_BT: Tensor, tables_BN: Tensor) -> CacheIndex:
         """Where the rows of a step belong, and which rows its queries may see.
@@ -62,10 +75,7 @@ class KvCache(nn.Cell):
         """
         batch, tokens = places_BT.shape
         columns = tables_BN.shape[1]
-        column_BT = places_BT // self.block_size
-        owned_BT = (column_BT < columns).astype(ms.int32)
-        block_BT = self.gather_in_row(tables_BN, 1, ops.minimum(column_BT, columns - 1)) * owned_BT
-        offset_BT = places_BT - column_BT * self.block_size
+        block_BT, offset_BT = owned_blocks(places_BT, tables_BN, self.block_size)
         heads_1K1 = ops.arange(self.kv_heads).astype(ms.int32).reshape((1, -1, 1))
         row_BKT = block_BT.reshape((batch, 1, tokens)) * self.kv_heads + heads_1K1
         offset_BKT = ops.broadcast_to(offset_BT.reshape((batch, 1, tokens)), (batch, self.kv_heads, tokens))
@@ -113,7 +123,7 @@ class KvCache(nn.Cell):
         return self.gather(pool_RPH, read_BKN, 0).reshape((batch, heads, -1, dim))
 
 
-class CachedStep(nn.Cell):
+class CachedStep(KeptGraph):
     """Feed some tokens of each sequence and score the one that follows a chosen token: a prefill or a decoding step.
 
     Each number of sequences, tokens and blocks compiles once; use few.
@@ -144,7 +154,7 @@ class CachedStep(nn.Cell):
         return self.model.head(self.gather(x_BTD, 1, index_B1D).reshape((batch, dim)))
 
 
-class ScoringStep(nn.Cell):
+class ScoringStep(KeptGraph):
     """As `CachedStep`, but scores the successor of each token: for the probabilities of a prompt."""
 
     def __init__(self, model: nn.Cell, cache: KvCache):
@@ -159,7 +169,7 @@ class ScoringStep(nn.Cell):
         return self.model.head(x_BTD)
 
 
-class BlockCopy(nn.Cell):
+class BlockCopy(KeptGraph):
     """Copies blocks of a cache; each number of blocks compiles once."""
 
     def __init__(self, cache: KvCache):
@@ -169,6 +179,15 @@ class BlockCopy(nn.Cell):
     def construct(self, sources_C: Tensor, targets_C: Tensor) -> Tensor:
         """See `KvCache.copy_blocks`."""
         return self.cache.copy_blocks(sources_C, targets_C)
+
+
+def owned_blocks(places_BT: Tensor, tables_BN: Tensor, block_size: int) -> tuple[Tensor, Tensor]:
+    """The block of each token of a step, nobody's beyond the table, and its place in the block; [B, T] each."""
+    columns = tables_BN.shape[1]
+    column_BT = places_BT // block_size
+    owned_BT = (column_BT < columns).astype(ms.int32)
+    block_BT = _gather_in_row(tables_BN, 1, ops.minimum(column_BT, columns - 1)) * owned_BT
+    return block_BT, places_BT - column_BT * block_size
 
 
 def _parameters(name: str, layers: int, shape: tuple[int, ...]) -> ParameterTuple:

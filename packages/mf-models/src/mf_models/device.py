@@ -1,15 +1,22 @@
 """Prepares MindSpore for the cells: device and mode.
 
-MindSpore's own cache of compiled graphs stays off: it tells graphs apart by the order of their compilation, and takes
-the graph of another configuration (other sizes, other constants of the optimizer) without a word.
+Compiled graphs are kept by `mf_models.graph_cache`. MindSpore's own cache of them stays off: it tells graphs apart by
+the order of their compilation, and takes the graph of another configuration without a word.
 """
 
+import os
 from functools import cache
+from pathlib import Path
 
 import mindspore as ms
 
 from mf_config.problems import UserError
 from mf_config.sections.context import ContextSection
+from mf_models.graph_cache import keep_graphs
+from mf_models.machine import user_cache
+
+GRAPHS = "MF_GRAPHS"
+"""Environment variable: a folder of kept graphs, for programs that read no run file."""
 
 
 def prepare(context: ContextSection) -> None:
@@ -23,8 +30,16 @@ def prepare(context: ContextSection) -> None:
     _set_device(context)
     ms.set_context(mode=ms.GRAPH_MODE if context.is_graph_mode else ms.PYNATIVE_MODE)
     ms.set_recursion_limit(context.max_call_depth)
+    keep_graphs(_folder_of_graphs(context))
     if context.save_graphs:
         ms.set_context(save_graphs=True, save_graphs_path=context.save_graphs_path)
+
+
+def _folder_of_graphs(context: ContextSection) -> Path | None:
+    chosen = os.environ.get(GRAPHS)
+    if context.device_target != "CPU" or not (context.enable_compile_cache or chosen):
+        return None
+    return Path(context.compile_cache_path or chosen or user_cache("graphs")).absolute()
 
 
 def _set_device(context: ContextSection) -> None:

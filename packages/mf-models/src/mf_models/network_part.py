@@ -1,5 +1,7 @@
 """Cuts a network down to a part of its blocks, for one stage of a pipeline."""
 
+from collections.abc import Iterable
+
 from mindspore import Tensor, nn
 
 from mf_config.problems import UserError
@@ -15,6 +17,25 @@ class _Arriving(nn.Cell):
         return x_BTD
 
 
+def keep_blocks(model: CausalLanguageModel, numbers: Iterable[int]) -> None:
+    """Drop all blocks but some; those follow each other then. Names of parameters stay as they are.
+
+    Args:
+        model: result of `build`.
+        numbers: of the blocks that are kept.
+
+    Raises:
+        UserError: the network has blocks for the prediction of further tokens, which no stage can take.
+    """
+    decoder, numbers = model.model, list(numbers)
+    if len(decoder.layers) > decoder.depth:
+        raise UserError("parallel_config.pipeline_stage: the network predicts further tokens. Allowed: 1.")
+    kept = [decoder.layers[number] for number in numbers]
+    decoder.insert_child_to_cell("layers", nn.CellList(kept, auto_prefix=False))
+    decoder.depth = len(kept)
+    decoder.mask_of_layer = tuple(decoder.mask_of_layer[number] for number in numbers)
+
+
 def keep_part(model: CausalLanguageModel, part: Part) -> None:
     """Drop the blocks of other parts, and what stands before the first or behind the last block if that is not here.
 
@@ -28,13 +49,8 @@ def keep_part(model: CausalLanguageModel, part: Part) -> None:
     Raises:
         UserError: the network has blocks for the prediction of further tokens, which no stage can take.
     """
+    keep_blocks(model, part.blocks)
     decoder = model.model
-    if len(decoder.layers) > decoder.depth:
-        raise UserError("parallel_config.pipeline_stage: the network predicts further tokens. Allowed: 1.")
-    kept = [decoder.layers[number] for number in part.blocks]
-    decoder.insert_child_to_cell("layers", nn.CellList(kept, auto_prefix=False))
-    decoder.depth = len(kept)
-    decoder.mask_of_layer = tuple(decoder.mask_of_layer[number] for number in part.blocks)
     if not part.is_first:
         decoder.tok_embeddings.gather = _Arriving()
         decoder.embedding_scale = 1.0

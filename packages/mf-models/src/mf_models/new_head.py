@@ -4,11 +4,9 @@ from mf_ckpt import Source
 from mf_ckpt.sources.arrays import ArraySource
 from mf_ckpt.sources.combined import CombinedSource
 from mf_ckpt.sources.renamed import RenamedSource
+from mf_models.config_keys.classes import SCORE
 from mf_models.initializers import initial_values
 from mf_models.model_config import ModelConfig
-
-SCORE = "score.weight"
-"""The head of classes, by Hugging Face's name."""
 
 _LANGUAGE_HEAD = "lm_head.weight"
 

@@ -6,10 +6,13 @@ import mf_ckpt
 from mf_ckpt import lora
 from mf_ckpt.formats.gguf_file import GgufTensors
 from mf_config.problems import UserError
+from mf_models.config_keys.classes import SCORE
 from mf_models.gguf_config import hf_from_gguf
 from mf_models.layers.causal_lm import CausalLanguageModel
 from mf_models.model_config import ModelConfig
 from mf_models.networks import build
+from mf_models.new_head import with_new_head
+from mf_models.prefix_tuning.stored import has_prefix, put_stored_prefix
 from mf_models.registry import config_from_hf, family_of
 from mf_models.weights import assign
 
@@ -30,6 +33,7 @@ def load(path: str | Path) -> tuple[ModelConfig, CausalLanguageModel]:
     config = read_config(path)
     cell = build(config)
     assign(config, cell, open_weights(path, config), str(path))
+    put_stored_prefix(Path(path), cell)
     return config, cell
 
 
@@ -58,8 +62,8 @@ def open_weights(path: str | Path, config: ModelConfig, strategy: str | Path | N
 
     Args:
         path: what `mf_ckpt.open` opens: an mf checkpoint, whole or cut over ranks, a Hugging Face folder, MindSpore's
-            `.ckpt` files or folders of ranks with MindFormers' names, a GGUF file. The adapter of a folder that holds
-            one beside the base is merged in.
+            `.ckpt` files or folders of ranks with MindFormers' names, a GGUF file. The LoRA of a folder that holds one
+            beside the base is merged in.
         config: the family's configuration.
         strategy: how MindSpore's folders of ranks were cut, as for `mf_ckpt.open`.
 
@@ -71,11 +75,14 @@ def open_weights(path: str | Path, config: ModelConfig, strategy: str | Path | N
         UserError: there is no checkpoint, it is damaged, or the adapter doesn't fit the base.
     """
     reader = open_base(path, config, strategy)
-    if not lora.is_adapter(Path(path)):
+    if not lora.is_adapter(Path(path)) or has_prefix(Path(path)):
         return reader
+    adapter = lora.open_adapter(path)
+    # The base of an adapter with a head of classes may be a language model, which has none.
+    base = with_new_head(config, reader.weights, 0, 0.0) if SCORE in adapter.replaced else reader.weights
     ties = family_of(config).tied if config.tie_word_embeddings else {}
-    absent = {name: original for name, original in ties.items() if name not in reader}
-    merged = lora.MergedTensors(reader.weights, lora.open_adapter(path), absent)
+    absent = {name: original for name, original in ties.items() if name not in base}
+    merged = lora.MergedTensors(base, adapter, absent)
     if merged.untied:
         raise UserError(f"{path}: the adapter changes a tied weight: {', '.join(merged.untied)}. Allowed: merge-lora.")
     return merged

@@ -7,8 +7,11 @@ import mindspore as ms
 import numpy as np
 from mindspore import Parameter, Tensor, nn
 
+from mf_models.cache import CachedStep
+from mf_models.families.llama import LlamaConfig
 from mf_models.kernels import select_kernels
-from mf_parallel.simulation.graphs import compile_graph
+from mf_models.networks import build
+from mf_parallel.simulation.graphs import CompiledGraph, compile_graph
 
 B, N, K, T, H, D, F = 2, 4, 2, 8, 12, 16, 24
 """Batch, query heads, key/value heads, tokens, head dim (no multiple of 16), model dim, inner dim."""
@@ -74,6 +77,8 @@ def int32(*shape: int) -> Tensor:
 def gradient_cases() -> dict[str, tuple[str, int, tuple[Any, ...], tuple[Any, ...]]]:
     """Name to kernel, number of differentiated inputs, tensors, and constants."""
     heads = (zeros(B, N, T, H), zeros(B, K, T, H), zeros(B, K, T, H))
+    tokens_first = (zeros(B, T, N, H), zeros(B, T, K, H), zeros(B, T, K, H))
+    angles = (zeros(1, 1, T, H // 2), zeros(1, 1, T, H // 2))
     halves = tuple(zeros(*tensor.shape[:3], 16, dtype=ms.float16) for tensor in heads)
     latent = (zeros(B, 1, T, 40), zeros(B, 1, T, 40), zeros(B, 1, T, 32))
     experts = zeros(4, F, D)
@@ -85,10 +90,12 @@ def gradient_cases() -> dict[str, tuple[str, int, tuple[Any, ...], tuple[Any, ..
         "attention, float16": ("attention", 3, (*halves, zeros(1, T, T)), (0.3, T)),
         "attention, narrow values": ("attention", 3, (*latent, zeros(1, T, T)), (0.3, T)),
         "attention, mask of each head": ("general_attention", 3, (*heads, zeros(1, N, T, T)), (0.3,)),
+        "rotary_attention": ("rotary_attention", 3, (*tokens_first, *angles), (0.3, T)),
+        "rotary_attention, window": ("rotary_attention", 3, (*tokens_first, *angles), (0.3, 3)),
         "capped_attention": ("capped_attention", 3, (*heads, zeros(1, T, T)), (0.3, 30.0)),
         "rms_norm": ("rms_norm", 2, (zeros(B, T, D), zeros(D)), (1e-5,)),
         "layer_norm": ("layer_norm", 3, (zeros(B, T, D), zeros(D), zeros(D)), (1e-5,)),
-        "rotate": ("rotate", 1, (heads[0], zeros(1, 1, T, H // 2), zeros(1, 1, T, H // 2)), ()),
+        "rotate": ("rotate", 1, (heads[0], *angles), ()),
         "rotate, a part": ("rotate", 1, (heads[0], zeros(B, 1, T, 2), zeros(B, 1, T, 2)), ()),
         "swiglu": ("swiglu", 2, (zeros(B, T, F), zeros(B, T, F)), ()),
         "geglu": ("geglu", 2, (zeros(B, T, F), zeros(B, T, F)), ()),
@@ -96,6 +103,17 @@ def gradient_cases() -> dict[str, tuple[str, int, tuple[Any, ...], tuple[Any, ..
         "cross_entropy": ("cross_entropy", 1, (zeros(B * T, 32), int32(B * T)), ()),
         "expert_linear": ("expert_linear", 2, (zeros(12, 1, D), experts, int32(12)), ()),
         "expert_linear, a block each": ("expert_linear", 2, (zeros(4, 6, D), experts), ()),
+    }
+
+
+def generation_steps() -> dict[str, CompiledGraph]:
+    """The steps of generation with a small network: a piece of a prompt, and one token."""
+    model = build(LlamaConfig(vocab_size=32, hidden_size=32, num_layers=1, num_heads=2, n_kv_heads=1, seq_length=32))
+    step = CachedStep(model, model.new_cache(6, 4))
+    places = (int32(B), int32(B), int32(B, 3))
+    return {
+        "generation, a prompt": compile_graph(step, int32(B, T), *places),
+        "generation, one token": compile_graph(step, int32(B, 1), *places),
     }
 
 
@@ -109,5 +127,6 @@ def compile_all() -> dict[str, dict[str, int]]:
     rows = (zeros(B, K, D, dtype=ms.float16), zeros(B, K, D, dtype=ms.float16), int32(B))
     decoding = (*rows, zeros(B, N, D), int32(B, 3), int32(B))
     graphs["paged_attention"] = compile_graph(Decoding(ms.float16), *decoding)
+    graphs |= generation_steps()
     graphs["adamw_update"] = compile_graph(Update(), zeros(D, D), Tensor(1.0, ms.float32), Tensor(0.1, ms.float32))
     return {name: dict(graph.operators()) for name, graph in graphs.items()}

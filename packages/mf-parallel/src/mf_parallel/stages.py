@@ -58,8 +58,8 @@ class StageSplit:
         counts = [share + extra for extra in _extras(offsets, stages, chunks, left)]
         if min(counts) < 1:
             raise UserError(
-                f"pipeline: {layers} blocks in {stages} stages of {chunks} chunks with offset {offsets} leave a stage "
-                f"without a block. Allowed: at most {layers} stages and chunks together."
+                f"parallel_config.pipeline_stage: {stages} stages of {chunks} chunks for {layers} blocks with offset "
+                f"{offsets} leave a stage without a block. Allowed: at most {layers} stages and chunks together."
             )
         if sum(counts) != layers:
             raise UserError(

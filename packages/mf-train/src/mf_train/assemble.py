@@ -32,9 +32,11 @@ from mf_train.checkpoint.checkpoints import Companions, RunCheckpoints, strategy
 from mf_train.checkpoint.kept_files import files_of_config, files_of_tokenizer
 from mf_train.checkpoint.run_state import RunState, SavedState
 from mf_train.data import RunData, demanded
+from mf_train.divergence import skipped_norm
 from mf_train.evaluation.evaluator import LossOfRows
 from mf_train.evaluation.run_evaluation import RunEvaluation
 from mf_train.layout.division import Division
+from mf_train.layout.network_limits import check_network
 from mf_train.layout.plans import micro_batches, plans_of
 from mf_train.layout.processes import Processes
 from mf_train.network_changes import adapt, recompute_parts
@@ -45,6 +47,7 @@ from mf_train.pipeline.work import StagePart, StageWork, stage_work
 from mf_train.records.output import OutputFolder
 from mf_train.records.samples import Parts, sample_rows
 from mf_train.run_rates import RunRates
+from mf_train.step.gradient_limits import GradientLimits
 from mf_train.step.graphs import MeanUpdate
 from mf_train.step.rate_kinds import Rates
 from mf_train.step.sharded_update import PIECE, ShardedUpdate
@@ -119,6 +122,7 @@ class Job:
         plans = plans_of(self.config, axes.mesh, shapes_of(self._whole))
         if self._parallelism is not None:
             return AutomaticDivision(plans, axes, self._parallelism)
+        check_network(self.config.model.model_config, plans)
         return Division(plans, axes)
 
     @cached_property
@@ -186,9 +190,8 @@ class Job:
     @cached_property
     def step(self) -> TrainingStep | PipelineStep | DividedStep:
         """The training step."""
-        max_norm = self._max_grad_norm
         rules = StepRules(
-            max_norm,
+            self._limits,
             micro_batches(self.config, self.processes.axes.mesh),
             seed=self.config.seed,
             data_rank=self.processes.row_group,
@@ -197,7 +200,7 @@ class Job:
             return self.division.step(self.model, self._objective, self.update, rules)
         reduction = self.division.reduction(self.update, self._kernels)
         if self.stage_work is not None:
-            end = MeanUpdate(self.update, reduction, max_norm)
+            end = MeanUpdate(self.update, reduction, rules.limits)
             return PipelineStep(self.parts, self.stage_work, self._objective, end, rules)
         return TrainingStep(self.model, self._objective, self.update, reduction, rules)
 
@@ -207,11 +210,12 @@ class Job:
         return rule
 
     @property
-    def _max_grad_norm(self) -> float | None:
-        """The largest norm of gradients that the step and the optimizer take; None for any."""
+    def _limits(self) -> GradientLimits:
+        """What is done about large gradients; of the norms that the run and the optimizer take, the smaller one."""
         wrapper = self.config.runner_wrapper
-        limits = [wrapper.max_grad_norm if wrapper.use_clip_grad else None, self._rule.max_grad_norm]
-        return min((limit for limit in limits if limit is not None), default=None)
+        norms = [wrapper.max_grad_norm if wrapper.use_clip_grad else None, self._rule.max_grad_norm]
+        norm = min((norm for norm in norms if norm is not None), default=None)
+        return GradientLimits(norm, wrapper.clip_grad_value, skipped_norm(self.config))
 
     @cached_property
     def stage_work(self) -> StageWork | None:
@@ -254,13 +258,14 @@ class Job:
         model_config, strategy = self.config.model.model_config, strategy_for(path, self.config)
         mf_ckpt.check_layout(mf_ckpt.open(path, strategy), self.layout(), auto_trans=self.config.auto_trans_ckpt)
         if self.adaptation is not None:
-            self._load_base(open_base(path, model_config, strategy))
-            if lora.is_adapter(path):
+            has_adapter = lora.is_adapter(path)
+            self._load_base(open_base(path, model_config, strategy), gets_head=is_trained_on or has_adapter)
+            if has_adapter:
                 self.adaptation.load(path)
             return
         weights = open_weights(path, model_config, strategy)
         if is_trained_on:
-            weights = with_new_head(model_config, weights, self.config.seed, self._whole.initializer_range)
+            weights = self._with_new_head(weights)
         stored = fitting(model_config, self.division.shapes, weights, str(path))
         self.division.weights.fill(self.weights, stored.read)
 
@@ -278,9 +283,19 @@ class Job:
             state = AdaptedState(self.adaptation, self.update, self._saved_base, self._load_base)
         return RunCheckpoints(self.output.checkpoints, state, companions, url)
 
-    def _load_base(self, reader: mf_ckpt.Reader) -> None:
-        """Take the weights beside which an adapter is trained, and keep in mind where they lie."""
-        stored = fitting(self.config.model.model_config, self.division.shapes, reader, str(reader.path))
+    def _with_new_head(self, weights: mf_ckpt.Source) -> mf_ckpt.Source:
+        """Weights with a head of classes, where the network has one and they don't."""
+        return with_new_head(self.config.model.model_config, weights, self.config.seed, self._whole.initializer_range)
+
+    def _load_base(self, reader: mf_ckpt.Reader, *, gets_head: bool = True) -> None:
+        """Take the weights beside which an adapter is trained, and keep in mind where they lie.
+
+        Args:
+            reader: the weights.
+            gets_head: whether a head of classes may be new, because it is trained or the adapter has it.
+        """
+        weights = self._with_new_head(reader) if gets_head else reader
+        stored = fitting(self.config.model.model_config, self.division.shapes, weights, str(reader.path))
         self.division.weights.fill(self.weights, stored.read)
         self._base = reader.base.resolve()
 

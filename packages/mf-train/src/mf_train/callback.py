@@ -21,6 +21,7 @@ class StepInfo:
         grad_norm: global norm of the gradients before clipping.
         tokens: targets that counted in the loss since the run began.
         tokens_per_second: rate of this step.
+        utilization: model FLOPs utilization at that rate, a share; None where it is not known.
         loss_scale: the factor on the loss.
         overflow: whether the gradients were not finite, so that the step changed nothing (as does one with no tokens).
         added_losses: what the network adds to the loss, such as `layers.3.balance`, of the main process's rows.
@@ -36,6 +37,7 @@ class StepInfo:
     grad_norm: float
     tokens: int
     tokens_per_second: float
+    utilization: float | None = None
     loss_scale: float
     overflow: bool
     added_losses: Mapping[str, float] = field(default_factory=dict)

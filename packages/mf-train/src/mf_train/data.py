@@ -1,7 +1,9 @@
 """The data of a run: tokenizer, rows, batches, and the part of each batch that this process takes."""
 
+import json
 import logging
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,13 +14,15 @@ from mf_config import RunConfig, UserError
 from mf_config.schema import TRAIN_MODES
 from mf_config.sections.dataset import DatasetSection
 from mf_data.batches import Batches
+from mf_data.files import write_atomically
 from mf_data.reading_ahead import ReadAhead, read_ahead
 from mf_data.row_order import Shuffle
 from mf_data.row_settings import RowSettings
 from mf_data.rows import Rows
 from mf_data.tokenizers.base import Tokenizer, token_bytes
+from mf_data.worker_tuning import TunedReadAhead
 from mf_train.device_queue import DeviceQueue
-from mf_train.layout.plans import micro_batches
+from mf_train.layout.plans import micro_batches, reads_all_rows
 from mf_train.layout.processes import Processes
 from mf_train.layout.row_division import row_division
 from mf_train.task import Examples
@@ -35,7 +39,7 @@ class RunData:
         """Takes the run configuration and this process's place among the others."""
         self._config = config
         self._processes = processes
-        self._readers: dict[Batches, ReadAhead] = {}
+        self._readers: dict[Batches, ReadAhead | TunedReadAhead] = {}
         self._queue: DeviceQueue | None = None
 
     @cached_property
@@ -68,7 +72,8 @@ class RunData:
         section = demanded(self._config.train_dataset)
         rows = self._rows(section, self._config.train_dataset_task, "training")
         batches = self._batches(section, rows, self.rows_per_step, section.data_loader.shuffle)
-        self._read(batches, section, batches.steps_per_epoch * self._config.runner_config.epochs)
+        steps = batches.steps_per_epoch * self._config.runner_config.epochs
+        self._read(batches, section, steps, reads_all=reads_all_rows(self._config))
         return batches
 
     @property
@@ -188,17 +193,33 @@ class RunData:
             repeat=section.repeat,
         )
 
-    def _read(self, batches: Batches, section: DatasetSection, stop: int) -> None:
-        """Have the batches made ahead, up to the step `stop`."""
-        self._readers[batches] = read_ahead(
+    def _read(self, batches: Batches, section: DatasetSection, stop: int, *, reads_all: bool = False) -> None:
+        """Have the batches made ahead, up to the step `stop`: this process's rows, or all."""
+        reader = read_ahead(
             batches,
             stop,
-            rank=self._processes.row_group,
-            ranks=self._processes.row_groups,
+            rank=0 if reads_all else self._processes.row_group,
+            ranks=1 if reads_all else self._processes.row_groups,
             workers=section.num_parallel_workers,
             each=section.prefetch_size,
             processes=section.python_multiprocessing,
         )
+        # What a profile measures shall not change meanwhile.
+        tunes = self._config.auto_tune and not self._config.profile
+        self._readers[batches] = self._tuned(reader, section) if tunes else reader
+
+    def _tuned(self, reader: ReadAhead, section: DatasetSection) -> TunedReadAhead:
+        """A reader whose workers are as many as the run needs; a file says how many that are."""
+        config = self._config
+        purpose = "training" if section is config.train_dataset else "evaluation"
+        file = Path(config.filepath_prefix) / f"autotune_{purpose}_{self._processes.rank}.json"
+
+        def tell(workers: int, waited: float) -> None:
+            found = {"num_parallel_workers": workers, "prefetch_size": section.prefetch_size, "waited": waited}
+            write_atomically(file, (json.dumps(found) + "\n").encode())
+            _log.info("auto_tune: %s waited %.1f %% of its time for rows; workers: %d", purpose, 100 * waited, workers)
+
+        return TunedReadAhead(reader, each=section.prefetch_size, interval=config.autotune_per_step, tell=tell)
 
 
 def demanded(section: _Section | None) -> _Section:

@@ -1,8 +1,9 @@
-"""When a run gives up: no step changes anything any more, or its gradients spike again and again."""
+"""Which steps change nothing, and when a run gives up: nothing changes any more, or gradients spike again and again."""
 
+import math
 from dataclasses import dataclass
 
-from mf_config.sections.observation import MonitorSection
+from mf_config import RunConfig
 
 _MOST_STUCK_STEPS = 10
 """Overflows in a row at the smallest loss scale, after which a run is taken to be beyond recovery."""
@@ -25,9 +26,10 @@ class DivergenceGuard:
     spikes: int = 0
 
     @classmethod
-    def from_section(cls, section: MonitorSection) -> "DivergenceGuard":
-        """The guard that `monitor_config` asks for."""
-        if not (section.monitor_on and section.check_for_global_norm):
+    def of(cls, config: RunConfig) -> "DivergenceGuard":
+        """The guard that `monitor_config` and `use_skip_data_by_global_norm` ask for."""
+        section = config.monitor_config
+        if not (section.monitor_on and (section.check_for_global_norm or config.use_skip_data_by_global_norm)):
             return cls()
         return cls(section.global_norm_spike_threshold, section.global_norm_spike_count_threshold)
 
@@ -54,3 +56,14 @@ class DivergenceGuard:
             f"the global norm of the gradients, now {grad_norm:.4g}, was at or above "
             f"monitor_config.global_norm_spike_threshold {self.spike:g} in {self.spikes} steps in a row"
         )
+
+
+def skipped_norm(config: RunConfig) -> float:
+    """The global norm of the gradients from which on a step changes nothing; infinite where none is a spike.
+
+    Args:
+        config: the run configuration.
+    """
+    section = config.monitor_config
+    skips = section.monitor_on and config.use_skip_data_by_global_norm
+    return section.global_norm_spike_threshold if skips else math.inf

@@ -38,9 +38,6 @@ def adapt(parts: Sequence[StagePart], division: Division, config: RunConfig) -> 
     section = getattr(config.model.model_config, "pet_config", None)
     if section is None:
         return None
-    if config.model.model_config.num_labels is not None:
-        what = "pet_config: it would leave the new head of classes untrained"
-        raise UserError(f"{what}. Allowed: none, with a network that finds classes.")
     if not division.weights.are_whole:
         what = "pet_config: adapters can't be trained beside weights that are divided among processes yet"
         raise UserError(f"{what}. Allowed: model_parallel 1 and pipeline_stage 1.")

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections import deque
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
@@ -17,13 +17,16 @@ from mf_train.callback import Callback, Callbacks, Evaluation, RunInfo, StepInfo
 from mf_train.checkpoint.checkpoints import find_checkpoint
 from mf_train.checkpoint.sound_checkpoints import sound_or_before
 from mf_train.divergence import DivergenceGuard
+from mf_train.freed_memory import give_back_freed_memory
 from mf_train.launch.signals import StopRequest
 from mf_train.observers import observers
 from mf_train.options import NO_OPTIONS, RunOptions
+from mf_train.records.claim import Claim
 from mf_train.records.environment import environment
 from mf_train.records.json_lines import MetricsRecorder
 from mf_train.records.progress import ProgressBar
 from mf_train.records.report_writer import ReportWriter
+from mf_train.records.utilization import Utilization
 from mf_train.start import start_process
 from mf_train.state import Counters, TrainingDivergedError, TrainingResult
 from mf_train.step.loss_scale import LossScale
@@ -43,10 +46,10 @@ class Trainer:
     """
 
     def __init__(self, config: RunConfig, options: RunOptions = NO_OPTIONS):
-        """Prepares the device and every part of the run; no step is done.
+        """Prepares the device and every part of the run, and claims its output folder; no step is done.
 
         Raises:
-            UserError: data, tokenizer, model or checkpoint don't fit together.
+            UserError: data, tokenizer, model or checkpoint don't fit together, or another run writes to the folder.
         """
         self._options = options
         self._processes = start_process(config)
@@ -56,8 +59,17 @@ class Trainer:
         self._stop_reason = ""
         self._counters = Counters()
         self._loss_scale = LossScale.from_section(config.runner_wrapper.scale_sense)
-        self._guard = DivergenceGuard.from_section(config.monitor_config)
-        self._restore(config)
+        self._guard = DivergenceGuard.of(config)
+        with ExitStack() as claim:
+            if self.is_main:
+                claim.enter_context(Claim(self.output.root))
+            self._restore(config)
+            self._prepare(config)
+            self._claim = claim.pop_all()
+
+    def _prepare(self, config: RunConfig) -> None:
+        """Make what follows from where the run stands."""
+        self._utilization = Utilization(config, self._processes.size)
         self._result = TrainingResult(self._counters.step, self._job.total_steps)
         self._step_seconds: deque[float] = deque(maxlen=_STEPS_OF_ESTIMATE)
         self._run_info = RunInfo(
@@ -82,7 +94,13 @@ class Trainer:
         """
         result, counters = self._result, self._counters
         # A checkpoint that is under way is complete before the result is told.
-        with StopRequest() as stop, self._job.checkpoints, closing(self._callbacks), closing(self._job.data):
+        with (
+            self._claim,
+            StopRequest() as stop,
+            self._job.checkpoints,
+            closing(self._callbacks),
+            closing(self._job.data),
+        ):
             self._begin()
             # Also before the first step: a resumed run may have come as far as it was asked to.
             result.stopped_by = self._reason_to_stop(stop)
@@ -117,6 +135,7 @@ class Trainer:
             begin = time.perf_counter()
             self._job.step.compile(self._job.examples(self._counters.batch))
             _log.info("compiled the training step in %.1f s", time.perf_counter() - begin)
+            give_back_freed_memory()
 
     def _do_step(self) -> StepInfo:
         """One step, and what the callbacks learn of it."""
@@ -137,6 +156,9 @@ class Trainer:
         self._result.loss = outcome.loss
         if outcome.tokens == 0:
             _log.warning("step %d: no target counts in the loss, so the step changes nothing", counters.step)
+        if outcome.spike:
+            what = "step %d: the global norm %.4g is a spike, so the step changes nothing"
+            _log.warning(what, counters.step, outcome.grad_norm)
         return StepInfo(
             step=counters.step,
             total_steps=job.total_steps,
@@ -146,6 +168,7 @@ class Trainer:
             grad_norm=outcome.grad_norm,
             tokens=counters.tokens,
             tokens_per_second=outcome.tokens / seconds,
+            utilization=self._utilization.at(outcome.tokens / seconds),
             loss_scale=scale,
             overflow=outcome.overflow,
             added_losses=outcome.added_losses,

@@ -12,6 +12,7 @@ from mf_parallel.simulation.graphs import compile_graph
 from mf_train.layout.division import Division
 from mf_train.layout.plans import mesh_of, plans_of
 from mf_train.step.batch_tensors import tensors_of
+from mf_train.step.gradient_limits import GradientLimits
 from mf_train.step.graphs import LossSum, MeanUpdate, WholeStep
 from mf_train.step.training_step import scalar_tensors
 from mf_train.step.update import ParameterUpdate
@@ -32,7 +33,7 @@ def operators_of(run_file: str, settings: list[str], size: int) -> dict[str, int
     update = division.update(list(used.values()), lambda trained: ParameterUpdate(trained, rule, 0.1))
     cell.set_train()
     loss = LossSum(cell, config.trainer.objective(division.kernels(kernels)))
-    step = WholeStep(loss, MeanUpdate(update, division.reduction(update, kernels), 1.0))
+    step = WholeStep(loss, MeanUpdate(update, division.reduction(update, kernels), GradientLimits(1.0)))
     ids_BT = np.zeros((2, 12), np.int32)
     examples = Examples(ids_BT, ids_BT, np.ones((2, 12), np.float32))
     return dict(compile_graph(step, *tensors_of(examples), *scalar_tensors((1.0, 1, 0.0))).operators())

@@ -9,8 +9,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-
 from mf_ckpt.disk.atomic_file import atomic_file
 from mf_ckpt.disk.files import CheckpointError, JsonObject, json_bytes, member, read_json
 from mf_ckpt.formats.safetensors_file.tensors import open_file
@@ -18,7 +16,7 @@ from mf_ckpt.lora.adapter import WEIGHT, Adapter, LoraPair, pair_of, problems_as
 from mf_ckpt.lora.config import LoraConfig
 from mf_ckpt.sources.renamed import RenamedSource
 from mf_ckpt.sources.source import Source
-from mf_ckpt.store.file_plan import Series
+from mf_ckpt.store.file_plan import one_file
 from mf_ckpt.store.staging import locked_partial, publish
 from mf_config.problems import UserError
 
@@ -32,7 +30,6 @@ _OURS = {ADAPTER_CONFIG, WEIGHTS, "README.md"}
 """What an adapter's folder may hold and still be replaced as a whole."""
 _HEAD, _EMBEDDINGS = "lm_head.weight", ("embed_tokens.weight", "wte.weight")
 _FILE_METADATA = {"format": "pt"}
-_NO_LIMIT = 2**63
 
 
 def is_adapter(path: Path) -> bool:
@@ -135,12 +132,7 @@ def base_path(folder: Path) -> Path:
 def _weights_blocks(adapter: Adapter) -> Iterator[memoryview]:
     """The bytes of the file with the tensors, in order."""
     names = dict(sorted(_file_names(adapter)))
-    series = Series("", RenamedSource(adapter.tensors, names), _NO_LIMIT, _FILE_METADATA, one_file_name=WEIGHTS)
-    (planned,), _ = series.plan()
-    for block in planned.blocks():
-        content = np.empty(block.nbytes, np.uint8)
-        block.fill(content)
-        yield content.data
+    return one_file(WEIGHTS, RenamedSource(adapter.tensors, names), _FILE_METADATA)
 
 
 def _adapter(tensors: Source, config: LoraConfig, origin: str) -> Adapter:

@@ -18,6 +18,8 @@ from mf_ckpt.tensor_info import TensorInfo
 _MOST_HEADER_BYTES = 50_000_000
 """Half of what readers accept; a file with more tensors than that takes is closed."""
 
+_NO_LIMIT = 2**63
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -141,6 +143,21 @@ class Series:
             data_bytes += info.nbytes
         header = render_header(entries, self.metadata)
         return PlannedTensorFile(name, header, tensors, self.source, len(header) + data_bytes)
+
+
+def one_file(name: str, tensors: Source, metadata: Mapping[str, str]) -> Iterator[memoryview]:
+    """The bytes of one safetensors file, in order.
+
+    Args:
+        name: the file.
+        tensors: all that it holds.
+        metadata: free text entries of its header.
+    """
+    (planned,), _ = Series("", tensors, _NO_LIMIT, metadata, one_file_name=name).plan()
+    for block in planned.blocks():
+        content = np.empty(block.nbytes, np.uint8)
+        block.fill(content)
+        yield content.data
 
 
 def _copy_bytes(content: bytes, out: Array) -> None:

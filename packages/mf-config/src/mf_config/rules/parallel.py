@@ -12,7 +12,7 @@ _MODEL_PARALLEL, _CONTEXT_PARALLEL = f"{_DEGREES}.model_parallel", f"{_DEGREES}.
 
 def _active(checked: Checked) -> Iterator[ParallelDegrees]:
     """The degrees where they count, else nothing."""
-    if checked.config.use_parallel and checked.config.parallel.mode in ("SEMI_AUTO_PARALLEL", "AUTO_PARALLEL"):
+    if checked.config.use_parallel and checked.config.parallel.mode not in ("DATA_PARALLEL", "STAND_ALONE"):
         yield checked.config.parallel_config
 
 

@@ -7,6 +7,7 @@ from mf_config.schema import key
 
 _HOST_MEMORY = "a CPU run takes memory from the host"
 _ASCEND_ONLY = "it is a setting of the Ascend compiler"
+_NO_NPU_HAS_TRIED = "no NPU has tried it"
 _ONE_JIT = "jit_config says it for all run modes"
 
 
@@ -97,6 +98,19 @@ class ContextSection:
         10000,
         minimum=1,
         mindspore="set_recursion_limit",
+    )
+    enable_compile_cache: bool = key(
+        "Keep compiled graphs, so that the next start of the same run compiles nothing. A graph is taken only where "
+        "everything that decides it is the same.",
+        False,
+        inert_on={"Ascend": _NO_NPU_HAS_TRIED},
+        mindspore="MS_COMPILER_CACHE_ENABLE, one graph at a time",
+    )
+    compile_cache_path: str | None = key(
+        "Folder of the kept graphs; null for the user's cache, ~/.cache/mf/graphs.",
+        None,
+        needs="enable_compile_cache",
+        inert_on={"Ascend": _NO_NPU_HAS_TRIED},
     )
     save_graphs: bool = key(
         "Write the compiler's intermediate graphs for debugging.", False, mindspore="set_context(save_graphs)"

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from mf_config.schema import ComponentOf, key
 
 _FIXED = "num_parallel_workers and prefetch_size say how batches are prepared"
+_OF_THE_RUN = "the key of this name at the top of the file counts"
 _TEXT_ONLY = "mf trains on text"
 
 
@@ -67,10 +68,10 @@ class DatasetSection:
     prefetch_size: int = key("Batches that each worker prepares ahead.", 1, minimum=1)
     python_multiprocessing: bool = key("Workers are processes instead of threads.", False)
     numa_enable: bool = key("Bind workers to memory nodes.", False, inert=_FIXED)
-    auto_tune: bool = key("Adjust the workers while training.", False, inert=_FIXED)
-    filepath_prefix: str = key("Where the adjustment is written.", "./autotune", inert=_FIXED)
-    autotune_per_step: int = key("Steps between adjustments.", 10, minimum=1, inert=_FIXED)
-    profile: bool = key("Time the preparation of rows.", False, inert=_FIXED)
+    auto_tune: bool = key("Adjust the workers while training.", False, inert=_OF_THE_RUN)
+    filepath_prefix: str = key("Where the adjustment is written.", "./autotune", inert=_OF_THE_RUN)
+    autotune_per_step: int = key("Steps between adjustments.", 10, minimum=1, inert=_OF_THE_RUN)
+    profile: bool = key("Time the preparation of rows.", False, inert=_OF_THE_RUN)
     column_order: tuple[str, ...] | None = key("Order of the columns.", None, inert="columns are taken by their names")
     net_input_columns: tuple[str, ...] | None = key("Columns for the network.", None, inert=_TEXT_ONLY)
     modal_to_text_transform: ModalTransformSection | None = key(

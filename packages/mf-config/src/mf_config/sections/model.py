@@ -5,6 +5,9 @@ from typing import Annotated, Any
 
 from mf_config.schema import ComponentOf, key
 
+_KIND = "For"
+"""What the part of a network's name begins with that says what it finds: ForCausalLM, ForSequenceClassification."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchSection:
@@ -30,6 +33,12 @@ class ModelSection:
             object.__setattr__(self, "model_config", choose(self.arch.type))
 
     def of_family(self, family: Any) -> "ModelSection":
-        """The same model as the section of another family; it has that family's network where it has to."""
-        fits = self.arch is None or self.arch.type in family.architectures
-        return replace(self, model_config=family, arch=self.arch if fits else ArchSection(type=family.architectures[0]))
+        """The same model as the section of another family; it has that family's network of the same kind.
+
+        Where that family has none, the name of the network stays, which then is none of the family's.
+        """
+        if self.arch is None or self.arch.type in family.architectures:
+            return replace(self, model_config=family)
+        kind = self.arch.type[max(0, self.arch.type.find(_KIND)) :]
+        name = next((name for name in family.architectures if name.endswith(kind)), self.arch.type)
+        return replace(self, model_config=family, arch=ArchSection(type=name))

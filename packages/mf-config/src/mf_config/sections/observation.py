@@ -47,10 +47,13 @@ class MonitorSection:
     print_struct: bool = key("Print the network's parameters and stop.", False, needs="monitor_on", inert=_IN_METRICS)
     check_for_global_norm: bool = key("Stop at spikes of the global norm.", False, needs="monitor_on")
     global_norm_spike_threshold: float = key(
-        "Global norm that counts as a spike.", 3.0, above=0, needs="check_for_global_norm"
+        "Global norm that counts as a spike, with check_for_global_norm or use_skip_data_by_global_norm.",
+        3.0,
+        above=0,
+        needs="monitor_on",
     )
     global_norm_spike_count_threshold: int = key(
-        "Spikes in a row that stop the run.", 10, minimum=1, needs="check_for_global_norm"
+        "Spikes in a row that stop the run, with either of the two.", 10, minimum=1, needs="monitor_on"
     )
 
 

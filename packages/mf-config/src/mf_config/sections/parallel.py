@@ -9,6 +9,7 @@ from mf_config.schema import key
 _NO_SEARCH = "the layout is the one that the file gives"
 _NO_SEARCH_ON_CPU = {"CPU": _NO_SEARCH}
 _BY_MF_ON_CPU = {"CPU": "mf divides the work itself there"}
+_OWN_ROWS = "every rank reads its own rows"
 _STRATEGY_FILES = "the layout of a checkpoint is in its layout.json"
 _MODES = ("DATA_PARALLEL", "SEMI_AUTO_PARALLEL", "AUTO_PARALLEL", "HYBRID_PARALLEL", "STAND_ALONE")
 
@@ -93,10 +94,18 @@ class ParallelSection:
         mindspore="set_auto_parallel_context(enable_alltoall)",
     )
     full_batch: bool = key(
-        "Every rank reads the whole global batch; else its own rows.", True, inert="every rank reads its own rows"
+        "Every rank reads the rows of all where MindSpore divides the work, which cuts its own out of them; else its "
+        "own rows alone. AUTO_PARALLEL needs True.",
+        True,
+        inert_on={"CPU": _OWN_ROWS},
+        mindspore="set_auto_parallel_context(full_batch)",
     )
     dataset_strategy: str | tuple[tuple[int, ...], ...] = key(
-        "How rows are divided, full_batch or data_parallel.", "data_parallel", inert="every rank reads its own rows"
+        "How rows are read where MindSpore divides the work: full_batch, or data_parallel, which leaves it to "
+        "full_batch, or for each input how many ranks share each dimension: those with different rows, and 1.",
+        "data_parallel",
+        inert_on={"CPU": _OWN_ROWS},
+        mindspore="set_auto_parallel_context(dataset_strategy)",
     )
     search_mode: Literal["sharding_propagation", "recursive_programming", "dynamic_programming"] = key(
         "How AUTO_PARALLEL looks for a layout; mf-train plan compiles what it finds, and no run trains with it.",
@@ -117,9 +126,17 @@ class ParallelSection:
         inert_on={"CPU": _STRATEGY_FILES},
         mindspore="set_auto_parallel_context(strategy_ckpt_save_file)",
     )
-    strategy_ckpt_load_file: str | None = key("Where a layout is read from.", None, inert=_STRATEGY_FILES)
+    strategy_ckpt_load_file: str | None = key(
+        "A file that strategy_ckpt_save_file has written for a run with as many ranks, named as that key is: MindSpore "
+        "divides as it says.",
+        None,
+        inert_on={"CPU": _STRATEGY_FILES},
+        mindspore="set_auto_parallel_context(strategy_ckpt_load_file)",
+    )
     strategy_ckpt_config: StrategyFileSection = key(
-        "MindSpore's file of parameter layouts.", StrategyFileSection(), inert=_STRATEGY_FILES
+        "MindSpore's file of parameter layouts.",
+        StrategyFileSection(),
+        inert="strategy_ckpt_save_file and strategy_ckpt_load_file count",
     )
     loss_repeated_mean: bool = key(
         "Average losses that ranks compute twice.", True, inert="the loss is a mean over tokens, each counted once"

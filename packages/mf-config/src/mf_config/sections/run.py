@@ -16,7 +16,6 @@ from mf_config.sections.schedules import GroupedScheduleSection
 
 _ANY_LAYOUT = "a checkpoint of any layout is cut for the present one while it is read"
 _STEP_FOUND = "resume_training finds the step in the checkpoint"
-_PREPARED = "rows are prepared before the first step and read from memory"
 _KEPT = "activations are kept; the result is the same"
 _OPERATORS_ALONE = "operators alone are measured, collectives among them"
 _VISION = "language models never read it"
@@ -183,9 +182,18 @@ class RunConfig:
     metric: Annotated[Any, ComponentOf("metric")] | tuple[Annotated[Any, ComponentOf("metric")], ...] | None = key(
         "What an evaluation computes: one section or a list of them.", None, **_IN_EVALUATIONS
     )
-    auto_tune: bool = key("Adjust the workers that prepare rows.", False, inert=_PREPARED, modes=_TRAIN_EVAL)
-    filepath_prefix: str = key("Where the adjustment is written.", "./autotune", needs="auto_tune")
-    autotune_per_step: int = key("Steps between adjustments.", 10, minimum=1, unit="steps", needs="auto_tune")
+    auto_tune: bool = key(
+        "Begin with one worker that prepares rows and take more, up to num_parallel_workers, while the run waits for "
+        "them.",
+        False,
+        modes=_TRAIN_EVAL,
+    )
+    filepath_prefix: str = key(
+        "Folder of the files that say how many workers were taken.", "./autotune", needs="auto_tune"
+    )
+    autotune_per_step: int = key(
+        "Steps from one change of their number to the next.", 10, minimum=1, unit="steps", needs="auto_tune"
+    )
     profile: bool = key("Time the operators of some steps, as the callback ProfileMonitor.", False, modes=TRAIN_MODES)
     profile_start_step: int = key("The first step to measure.", 1, minimum=1, unit="steps", needs="profile")
     profile_stop_step: int = key("The last step to measure.", 10, minimum=1, unit="steps", needs="profile")
@@ -199,6 +207,12 @@ class RunConfig:
     )
     monitor_config: MonitorSection = key(
         "Norms and states that are recorded, and norms that stop the run.", MonitorSection(), modes=TRAIN_MODES
+    )
+    use_skip_data_by_global_norm: bool = key(
+        "Leave out the updates of steps whose global norm is a spike by monitor_config.",
+        False,
+        modes=TRAIN_MODES,
+        needs="monitor_config.monitor_on",
     )
     tensorboard: TensorboardSection = key("Event files for TensorBoard.", TensorboardSection(), modes=TRAIN_MODES)
 

@@ -100,6 +100,11 @@ class WrapperSection:
     )
     use_clip_grad: bool = key("Scale the gradients down where their global norm exceeds max_grad_norm.", False)
     max_grad_norm: float = key("The largest global norm of the gradients.", 1.0, above=0, needs="use_clip_grad")
+    clip_grad_value: float | None = key(
+        "The largest magnitude of an element of the gradients, to which it is cut after use_clip_grad; null for any.",
+        None,
+        above=0,
+    )
     micro_batch_num: int = key(
         "Micro batches of a pipeline.", 1, minimum=1, inert="parallel_config.micro_batch_num counts"
     )

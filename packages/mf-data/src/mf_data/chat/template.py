@@ -98,6 +98,10 @@ class ChatTemplate:
             given = {str(entry["name"]): str(entry["template"]) for entry in given}
         return cls(given, role_tokens(settings))
 
+    def source(self, tools: Sequence[Mapping[str, Any]] | None = None) -> str:
+        """The template that writes a conversation, as it stands in the model's files; `tools` as in `render`."""
+        return self._sources[self._chosen(tools)]
+
     def render(
         self,
         messages: Sequence[Message],
@@ -166,7 +170,7 @@ class ChatTemplate:
                 that its place can't be told.
         """
         numbers = [number for number, message in enumerate(messages) if message.get("role") == _ASSISTANT]
-        if _MARKS_ANSWERS.search(self._sources[self._chosen(tools)]):
+        if _MARKS_ANSWERS.search(self.source(tools)):
             return self._marked(messages, tools, numbers)
         text = self.render(messages, tools=tools)
         spans: dict[int, Span] = {}

@@ -11,6 +11,7 @@ from mf_infer.cli.opening import open_model
 from mf_infer.cli.progress import Progress
 from mf_infer.cli.settings import given_settings
 from mf_infer.cli.text import print_stream, print_title
+from mf_infer.streams import streams
 
 
 def answer_prompts(parsed: argparse.Namespace) -> int:
@@ -22,10 +23,11 @@ def answer_prompts(parsed: argparse.Namespace) -> int:
         for output in llm.generate(parsed.prompt, settings):
             print(json.dumps(output.as_json(), ensure_ascii=False))
         return OK
-    for number, (prompt, params) in enumerate(zip(parsed.prompt, settings, strict=True), 1):
-        if len(parsed.prompt) > 1:
-            print_title(number, prompt)
-        print_stream(llm.stream(prompt, params))
+    requests = [llm.request(prompt, params) for prompt, params in zip(parsed.prompt, settings, strict=True)]
+    for number, pieces in enumerate(streams(llm.engine, requests), 1):
+        if len(requests) > 1:
+            print_title(number, parsed.prompt[number - 1])
+        print_stream(pieces)
     return OK
 
 

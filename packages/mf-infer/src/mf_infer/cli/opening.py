@@ -14,6 +14,7 @@ def open_model(parsed: argparse.Namespace) -> LLM:
         weight_type=parsed.weights,
         max_batch_size=parsed.batch_size,
         num_blocks=parsed.num_blocks,
+        tensor_parallel=parsed.tensor_parallel,
     )
     config, tokenizer = read_run_file(parsed.config) if parsed.config else (None, None)
     return LLM(parsed.model, config=config, tokenizer=tokenizer, options=options)

@@ -5,6 +5,7 @@ import logging
 from pathlib import Path
 
 from mf_config.command_line import Command
+from mf_infer.call_reader import known_formats
 from mf_infer.cli.settings import add_load_options
 from mf_infer.server.options import KEYS_VARIABLE, ServerOptions, read_keys
 
@@ -28,6 +29,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="URL",
         help="a web page whose scripts may read answers; may be given several times",
+    )
+    answers = parser.add_argument_group("answers")
+    answers.add_argument(
+        "--tool-format",
+        choices=tuple(known_formats()),
+        help="how the model writes calls of tools; what its chat template teaches unless it is given",
     )
     limits = parser.add_argument_group("limits")
     for option, kind, default, text in (
@@ -53,6 +60,7 @@ def _serve(parsed: argparse.Namespace) -> int:
         max_body_bytes=parsed.max_body_bytes,
         timeout_s=parsed.timeout,
         drain_s=parsed.drain,
+        tool_format=parsed.tool_format,
     )
     # Not on top: help texts need not wait for the packages of the server and what reads models.
     from mf_infer.cli.opening import open_model

@@ -80,7 +80,7 @@ def add_load_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--config", metavar="FILE", help="a run file that describes the model, for weights such as MindFormers' .ckpt"
     )
-    group.add_argument("--adapter", metavar="DIR", help="a folder with a LoRA adapter, which is merged in")
+    group.add_argument("--adapter", metavar="DIR", help="a folder with a LoRA, which is merged in, or a prefix")
     group.add_argument("--weights", choices=WEIGHT_TYPES, default="float32", help="int8 takes a quarter of the memory")
     group.add_argument("--batch-size", type=int, default=8, metavar="N", help="most answers computed together")
     group.add_argument(
@@ -88,4 +88,7 @@ def add_load_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help="blocks of the cache, of 16 tokens each by default",
+    )
+    group.add_argument(
+        "--tensor-parallel", type=int, default=1, metavar="N", help="processes that divide the matrices of the model"
     )

@@ -43,6 +43,7 @@ class Api:
         gate: bounds the requests, and is closed when the server stops.
         metrics: what is counted.
         chat_fault: why the model can't chat; None where it can.
+        tool_format: name of the form in which calls of tools are read; None where they stay text.
     """
 
     def __init__(self, llm: LLM, worker: EngineWorker, options: ServerOptions):
@@ -56,6 +57,7 @@ class Api:
         self._answering = Answering(self._maker, worker, self.gate, self.metrics)
         self._created = int(time.time())
         self.chat_fault = self._maker.chat_fault
+        self.tool_format = self._maker.tool_format and self._maker.tool_format.name
 
     async def chat_completions(self, request: Request) -> Response:
         """The next message of a conversation."""

@@ -23,6 +23,7 @@ UNSERVED: Mapping[str, tuple[Any, ...]] = {
     "function_call": ("none",),
     "functions": ([],),
     "modalities": (["text"],),
+    "parallel_tool_calls": (True,),
     "response_format": ({"type": "text"},),
     "suffix": ("",),
 }
@@ -83,11 +84,16 @@ class ChatBody(GenerationBody):
     SETTINGS: ClassVar[frozenset[str]] = GenerationBody.SETTINGS - {"logprobs"}
 
     messages: Annotated[list[dict[str, Any]], rules.messages]
-    tools: Annotated[list[dict[str, Any]] | None, rules.TOOLS] = None
+    tools: Annotated[list[dict[str, Any]] | None, rules.tools] = None
     tool_choice: Annotated[str, rules.TOOL_CHOICE] = "auto"
     logprobs: Annotated[bool, rules.FLAG] = False
     top_logprobs: Annotated[int | None, rules.TOP_LOGPROBS] = None
     max_completion_tokens: Annotated[int | None, rules.COUNT] = None
+
+    @property
+    def offered_tools(self) -> list[dict[str, Any]] | None:
+        """The tools that the model may call, None where there are none."""
+        return (self.tools or None) if self.tool_choice == "auto" else None
 
     def mistakes(self) -> Iterator[Mistake]:
         """See `Body.mistakes`."""
@@ -128,7 +134,7 @@ class TokenizeBody(Body):
 
     prompt: Annotated[str | None, rules.TEXT] = None
     messages: Annotated[list[dict[str, Any]] | None, rules.messages] = None
-    tools: Annotated[list[dict[str, Any]] | None, rules.TOOLS] = None
+    tools: Annotated[list[dict[str, Any]] | None, rules.tools] = None
     add_special_tokens: Annotated[bool, rules.FLAG] = True
 
     def mistakes(self) -> Iterator[Mistake]:

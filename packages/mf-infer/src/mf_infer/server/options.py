@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mf_config.problems import UserError
+from mf_config.problems import UserError, name_values
+from mf_infer.call_reader import known_formats
 from mf_infer.checks import check, is_integer, is_number
 
 KEYS_VARIABLE = "MF_INFER_API_KEYS"
@@ -28,6 +29,8 @@ class ServerOptions:
         max_body_bytes: bytes of a request's body, from 1.
         timeout_s: seconds that one request may take, above 0.
         drain_s: seconds that running requests get after the server is told to stop, from 0.
+        tool_format: the form in which the model writes calls of tools; the one that its chat template teaches where
+            None.
     """
 
     name: str
@@ -39,6 +42,7 @@ class ServerOptions:
     max_body_bytes: int = 2**20
     timeout_s: float = 600.0
     drain_s: float = 30.0
+    tool_format: str | None = None
 
     def __post_init__(self) -> None:
         """Raises: UserError: a value can't be used; it names the option."""
@@ -50,6 +54,8 @@ class ServerOptions:
         check("max_prompt_tokens", most, most is None or (is_integer(most) and most >= 1), "an integer from 1")
         check("timeout", self.timeout_s, is_number(self.timeout_s) and self.timeout_s > 0, "seconds above 0")
         check("drain", self.drain_s, is_number(self.drain_s) and self.drain_s >= 0, "seconds from 0")
+        form, forms = self.tool_format, known_formats()
+        check("tool_format", form, form is None or form in forms, name_values(forms))
         for key in self.keys:
             # The key itself must not reach a terminal or a log.
             check("API key", "of other characters", key.isascii() and key.isprintable(), "printable ASCII characters")

@@ -1,13 +1,16 @@
 """The objects in which OpenAI's interface tells answers, whole and in pieces."""
 
+import secrets
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mf_data.tokenizers.base import Tokenizer
+from mf_infer.call_reader import CallReader, Said
 from mf_infer.logprobs import TokenLogprobs, chat_logprobs, completion_logprobs
 from mf_infer.outputs import CompletionOutput, Piece, RequestOutput
+from mf_infer.tool_calls import ToolCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +61,12 @@ def usage(prompt_tokens: int, generated_tokens: int) -> dict[str, int]:
 class ChatReply:
     """Writes chat completions; see `Reply`."""
 
-    def __init__(self, origin: Origin, tokenizer: Tokenizer):
-        """Takes what the objects have in common, and the model's tokenizer."""
+    def __init__(self, origin: Origin, tokenizer: Tokenizer, new_reader: Callable[[], CallReader] | None = None):
+        """Takes what the objects have in common, the tokenizer, and what finds calls of tools, None to leave them."""
         self._origin = origin
         self._tokenizer = tokenizer
-        self._begun: set[int] = set()
+        self._new_reader = new_reader
+        self._answers: dict[int, _ChatAnswer] = {}
 
     def whole(self, outputs: Sequence[RequestOutput]) -> dict[str, Any]:
         """See `Reply.whole`."""
@@ -71,32 +75,75 @@ class ChatReply:
 
     def chunks(self, index: int, piece: Piece) -> Iterator[dict[str, Any]]:
         """See `Reply.chunks`; the first one of each answer tells the role alone."""
-        if index not in self._begun:
-            self._begun.add(index)
+        if index not in self._answers:
+            self._answers[index] = self._answer()
             yield self._chunk(index, {"role": "assistant", "content": ""})
-        if piece.text or piece.logprobs:
+        answer = self._answers[index]
+        said = answer.push(piece.text, piece.finish_reason is not None)
+        if said.text or piece.logprobs:
             logprobs = chat_logprobs(piece.logprobs, self._tokenizer) if piece.logprobs else None
-            yield self._chunk(index, {"content": piece.text}, logprobs)
+            yield self._chunk(index, {"content": said.text}, logprobs)
+        if said.calls:
+            numbers = range(answer.calls - len(said.calls), answer.calls)
+            calls = [{"index": number, **_shown(call)} for number, call in zip(numbers, said.calls, strict=True)]
+            yield self._chunk(index, {"tool_calls": calls})
         if piece.finish_reason:
-            yield self._chunk(index, {}, finish_reason=piece.finish_reason)
+            yield self._chunk(index, {}, finish_reason=answer.finish_reason(piece.finish_reason))
 
     def last_chunk(self) -> dict[str, Any]:
         """See `Reply.last_chunk`."""
         return self._origin.envelope("chatcmpl", "chat.completion.chunk", [])
 
-    def _choice(self, index: int, _: RequestOutput, answer: CompletionOutput) -> dict[str, Any]:
+    def _answer(self) -> "_ChatAnswer":
+        return _ChatAnswer(self._new_reader() if self._new_reader else None)
+
+    def _choice(self, index: int, _: RequestOutput, output: CompletionOutput) -> dict[str, Any]:
+        answer = self._answer()
+        said = answer.push(output.text, is_last=True)
+        message: dict[str, Any] = {"role": "assistant", "content": said.text}
+        if said.calls:
+            message |= {"content": said.text or None, "tool_calls": [_shown(call) for call in said.calls]}
         return {
             "index": index,
-            "message": {"role": "assistant", "content": answer.text},
-            "logprobs": None if answer.logprobs is None else chat_logprobs(answer.logprobs, self._tokenizer),
-            "finish_reason": answer.finish_reason,
+            "message": message,
+            "logprobs": None if output.logprobs is None else chat_logprobs(output.logprobs, self._tokenizer),
+            "finish_reason": answer.finish_reason(output.finish_reason),
         }
 
     def _chunk(
-        self, index: int, delta: dict[str, str], logprobs: Any = None, finish_reason: str | None = None
+        self, index: int, delta: Mapping[str, Any], logprobs: Any = None, finish_reason: str | None = None
     ) -> dict[str, Any]:
         choice = {"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": finish_reason}
         return self._origin.envelope("chatcmpl", "chat.completion.chunk", [choice])
+
+
+class _ChatAnswer:
+    """One answer of a chat as it is told.
+
+    Attributes:
+        calls: how many calls of tools it has so far.
+    """
+
+    def __init__(self, reader: CallReader | None):
+        """Takes what finds calls, None where all is text."""
+        self.calls = 0
+        self._reader = reader
+
+    def push(self, text: str, is_last: bool) -> Said:
+        """Take the next piece; see `CallReader.push`."""
+        said = self._reader.push(text, is_last) if self._reader else Said(text, ())
+        self.calls += len(said.calls)
+        return said
+
+    def finish_reason(self, reason: str) -> str:
+        """Why the answer ended, as clients of OpenAI's interface expect it."""
+        return "tool_calls" if self.calls and reason == "stop" else reason
+
+
+def _shown(call: ToolCall) -> dict[str, Any]:
+    # Templates of Mistral's models take ids of nine letters and digits only; other ones take any.
+    name = secrets.token_hex(5)[:9]
+    return {"id": name, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
 class CompletionReply:

@@ -1,5 +1,6 @@
 """What the values in a request's body must be like."""
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +9,9 @@ from mf_config.problems import name_values
 from mf_config.suggest import nearest
 from mf_infer.checks import is_integer, is_list, refusal
 from mf_infer.sampling_params import MOST_LOGPROBS
+
+NO_ARGUMENTS = "{}"
+"""What a call stands for that has none."""
 
 ROLES = ("system", "user", "assistant", "tool")
 
@@ -81,8 +85,8 @@ def _message(key: str, message: Any) -> Iterator[Mistake]:
         near = nearest(role, ROLES) if isinstance(role, str) else ""
         yield mistake(f"{key}.role", role, name_values(ROLES), f" Did you mean {near}?" if near else "")
     calls = message.get("tool_calls")
-    if calls is not None and (role != "assistant" or not _is_objects(calls)):
-        yield mistake(f"{key}.tool_calls", calls, "a list of objects, in messages of the assistant")
+    if calls is not None:
+        yield from _calls(f"{key}.tool_calls", calls, role)
     if isinstance(content, list):
         for number, part in enumerate(content):
             if not (isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)):
@@ -91,8 +95,37 @@ def _message(key: str, message: Any) -> Iterator[Mistake]:
         yield mistake(f"{key}.content", content, "text, or a list of parts with text")
 
 
-def _is_objects(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(entry, dict) for entry in value)
+def _calls(key: str, calls: Any, role: Any) -> Iterator[Mistake]:
+    """The rule of calls that the model has made before."""
+    if role != "assistant" or not isinstance(calls, list):
+        yield mistake(key, calls, "a list, in messages of the assistant")
+        return
+    for number, call in enumerate(calls):
+        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            yield mistake(f"{key}[{number}]", call, "an object with function, and in it name and arguments")
+        elif not _is_object_as_text(arguments := function.get("arguments", NO_ARGUMENTS)):
+            yield mistake(f"{key}[{number}].function.arguments", arguments, "a JSON object, as text")
+
+
+def _is_object_as_text(value: object) -> bool:
+    try:
+        return isinstance(value, str) and isinstance(json.loads(value), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def tools(key: str, value: Any) -> Iterator[Mistake]:
+    """The rule of `tools`: a list of functions, each with a name."""
+    if not isinstance(value, list):
+        yield mistake(key, value, "a list of tools")
+        return
+    for number, tool in enumerate(value):
+        function = tool.get("function") if isinstance(tool, dict) and tool.get("type") == "function" else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            yield mistake(
+                f"{key}[{number}]", tool, 'objects of the form {"type": "function", "function": {"name": "…"}}'
+            )
 
 
 def stream_options(key: str, value: Any) -> Iterator[Mistake]:
@@ -105,8 +138,7 @@ def stream_options(key: str, value: Any) -> Iterator[Mistake]:
 
 TEXT = _rule(lambda value: isinstance(value, str), "text")
 FLAG = _rule(lambda value: isinstance(value, bool), "true or false")
-TOOLS = _rule(_is_objects, "a list of objects")
-TOOL_CHOICE = _rule(lambda value: value in ("none", "auto"), "none, auto")
+TOOL_CHOICE = _rule(lambda value: value in ("none", "auto"), "none, auto; no call can be forced")
 COUNT = _rule(lambda value: is_integer(value) and value >= 0, "an integer from 0")
 TOP_LOGPROBS = _rule(
     lambda value: is_integer(value) and 0 <= value <= MOST_LOGPROBS, f"an integer from 0 to {MOST_LOGPROBS}"

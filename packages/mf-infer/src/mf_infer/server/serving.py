@@ -19,7 +19,7 @@ from mf_infer.server.worker import EngineWorker
 LOG = logging.getLogger("mf_infer.server")
 
 _FIRST_REQUEST = SamplingParams(temperature=0, max_tokens=2, ignore_eos=True)
-"""Compiles what every request needs, so that the server answers quickly as soon as it listens."""
+"""Makes ready what every request needs, so that the server answers quickly as soon as it listens."""
 
 _CLOSING_S = 2
 """Seconds for connections whose requests were given up."""
@@ -98,13 +98,15 @@ def serve(llm: LLM, options: ServerOptions, listener: socket.socket) -> int:
     Raises:
         UserError: the model has no tokenizer, or computes nothing of sense.
     """
-    LOG.info("loaded %s; the first graphs compile", llm.path)
+    LOG.info("loaded %s; a first request is tried", llm.path)
     llm.generate({"prompt_token_ids": [0, 0]}, _FIRST_REQUEST)
     worker = EngineWorker(llm.engine)
     try:
         api = Api(llm, worker, options)
         if api.chat_fault:
             LOG.warning("no chat: %s", api.chat_fault)
+        if api.tool_format:
+            LOG.info("calls of tools are read in the form %s", api.tool_format)
         host, port = listener.getsockname()[:2]
         if not options.keys and not ip_address(host).is_loopback:
             LOG.warning("the server is open to everybody who reaches %s; --key-file closes it", host)

@@ -9,6 +9,9 @@ from mf_config.schema import key
 CLASSIFIER = "ForSequenceClassification"
 """What the names of such networks end with."""
 
+SCORE = "score.weight"
+"""The head of classes, by Hugging Face's name; MindFormers has none."""
+
 _LANGUAGE_MODELS = ("ForCausalLM", "LMHeadModel")
 """What the names of networks that score the next token end with."""
 

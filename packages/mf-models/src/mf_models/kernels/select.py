@@ -57,9 +57,11 @@ class Kernels:
 
     Attributes:
         rotary_attention: rotation and causal attention in one, straight from the projections' layout, see
-            `mf_models.kernels.native.operators`; None where the device has no such operation.
+            `mf_models.kernels.native.operators.NativeAttention`; None where the device has no such operation.
         fused_decoder: makes a `FusedDecoder` of a network's weights; None where the device has none. Which networks it
             covers, `mf_models.fused_decoding` says.
+        has_blocks: whether `reshape_and_cache` and `paged_attention` are operators of the device, and so the fastest
+            way to decode: a cache has their layout then.
     """
 
     linear: Callable[..., Any]
@@ -101,6 +103,7 @@ class Kernels:
     subtract: Callable[..., Any]
     rotary_attention: Callable[..., Any] | None = None
     fused_decoder: Callable[[DecoderWeights], FusedDecoder] | None = None
+    has_blocks: bool = False
 
 
 _COMPOSED = Kernels(
@@ -155,6 +158,8 @@ _FUSED = replace(
     swiglu=ascend_swiglu.swiglu,
     expert_block_rows=ascend_experts.expert_block_rows,
     expert_linear=ascend_experts.expert_linear,
+    rotary_attention=ascend_attention.rotary_attention,
+    has_blocks=True,
 )
 """Those of `mf_models.kernels.ascend` where Ascend has a fused operator; the others are compositions there too."""
 

@@ -56,6 +56,7 @@ class SelfAttention(Typed):
         self.general_attention = kernels.general_attention
         is_plain = self.cap is None and self.log_scale is None and not config.alibi
         self.rotary_attention = kernels.rotary_attention if is_plain else None
+        self.sees_all = is_plain and config.window(layer) is None
         self.swap = ops.Transpose()
 
     @property
@@ -103,6 +104,9 @@ class SelfAttention(Typed):
                 k_BKSH = self.rotate(k_BKSH, cos_B1TC, sin_B1TC)
             if cache is not None:
                 assert cache_index is not None
+                if cache.attends_to_blocks and q_BNTH.shape[2] == 1 and self.sees_all and self.prefix is None:
+                    out_BN1H = cache.attend(self.layer, q_BNTH, (k_BKSH, v_BKSH), cache_index, self.scale)
+                    return self.wo(out_BN1H.reshape((out_BN1H.shape[0], 1, -1)))
                 k_BKSH, v_BKSH = cache.append(self.layer, k_BKSH, v_BKSH, cache_index)
             if self.log_scale is not None:
                 q_BNTH = self.log_scale(q_BNTH, mask[0])

@@ -12,6 +12,7 @@ from mf_models.layers.linear import Linear
 from mf_models.layers.moe import Losses
 from mf_models.layers.norm_head import NormHead
 from mf_models.layers.typed import Typed
+from mf_models.paged_cache import PagedKvCache
 
 
 class CausalLanguageModel(Typed):
@@ -116,8 +117,15 @@ class CausalLanguageModel(Typed):
             blocks: blocks that all sequences share, at least 2; one of them belongs to nobody.
             block_size: tokens of a block, at least 1.
         """
-        cache = KvCache(self.model.depth, blocks, block_size, *self.model.layers[0].attention.cache_sizes)
-        if self.compute_type is not None:
+        kv_heads, key_dim, value_dim = self.model.layers[0].attention.cache_sizes
+        cache: KvCache
+        dtype = self.compute_type
+        if select_kernels().has_blocks and key_dim == value_dim:
+            cache = PagedKvCache(self.model.depth, blocks, block_size, kv_heads, key_dim)
+            dtype = dtype or ms.bfloat16
+        else:
+            cache = KvCache(self.model.depth, blocks, block_size, kv_heads, key_dim, value_dim)
+        if dtype is not None:
             for parameter in cache.get_parameters():
-                parameter.set_dtype(self.compute_type)
+                parameter.set_dtype(dtype)
         return cache

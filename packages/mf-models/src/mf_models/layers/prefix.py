@@ -1,13 +1,54 @@
 """Learnt rows before each text, as layers that parameter-efficient training adds to a network.
 
-Legend: B batch, K key/value heads, P learnt rows, S keys, H head dim, T tokens, D model dim, ... any leading dims.
+Legend: B batch, K key/value heads, P learnt rows, S keys, H head dim, T tokens, D model dim, M inner dim, ... any
+leading dims.
 """
 
 import mindspore as ms
 from mindspore import Parameter, Tensor, nn, ops
 from mindspore.common.initializer import initializer
 
+from mf_models.kernels.select import select_kernels
 from mf_models.layers.dropout import Dropout
+
+
+class LearntRows(nn.Cell):
+    """Keys and values that are learnt as they are."""
+
+    def __init__(self, keys_KPH: Parameter, values_KPH: Parameter):
+        super().__init__()
+        self.keys = keys_KPH
+        self.values = values_KPH
+
+    def construct(self) -> tuple[Tensor, Tensor]:
+        """Keys and values, [K, P, H] each."""
+        return self.keys, self.values
+
+
+class ProjectedRows(nn.Cell):
+    """Keys and values that a small network makes of a learnt table.
+
+    Source: Li and Liang 2021, Prefix-Tuning, section 4.3.
+    """
+
+    def __init__(self, table_PD: Parameter, first_MD: Parameter, second_FM: Parameter, head_dim: int):
+        """Takes the table, the two matrices, F = 2 * K * H, and the head dim; several blocks may share the first two.
+
+        The second matrix makes all keys of a row, then all values.
+        """
+        super().__init__()
+        self.table = table_PD
+        self.first = first_MD
+        self.second = second_FM
+        self.head_dim = head_dim
+        self.linear = select_kernels().linear
+        self.tanh = ops.Tanh()
+
+    def construct(self) -> tuple[Tensor, Tensor]:
+        """Keys and values, [K, P, H] each."""
+        rows_PF = self.linear(self.tanh(self.linear(self.table, self.first)), self.second)
+        rows_2KPH = rows_PF.reshape((rows_PF.shape[0], 2, -1, self.head_dim)).transpose((1, 2, 0, 3))
+        return rows_2KPH[0], rows_2KPH[1]
 
 
 class KeyValuePrefix(nn.Cell):
@@ -18,11 +59,10 @@ class KeyValuePrefix(nn.Cell):
     Source: Li and Liang 2021, Prefix-Tuning, section 4.1; Liu et al. 2022, P-Tuning v2, section 3.
     """
 
-    def __init__(self, rows: int, kv_heads: int, head_dim: int, dropout: float = 0.0):
-        """Takes the sizes, and the share of elements that is dropped in training."""
+    def __init__(self, rows: nn.Cell, dropout: float = 0.0):
+        """Takes what gives the keys and values, and the share of elements that is dropped in training."""
         super().__init__()
-        self.keys = Parameter(initializer("zeros", (kv_heads, rows, head_dim), ms.float32))
-        self.values = Parameter(initializer("zeros", (kv_heads, rows, head_dim), ms.float32))
+        self.rows = rows
         self.key_dropout = Dropout(dropout)
         self.value_dropout = Dropout(dropout)
         self.concat = ops.Concat(2)
@@ -39,11 +79,11 @@ class KeyValuePrefix(nn.Cell):
         Returns:
             Keys and values [B, K, P + S, H], and the mask [..., P + S], in which all see the learnt rows.
         """
-        batch = k_BKSH.shape[0]
-        shape = (batch, *self.keys.shape)
-        keys_BKPH = self.key_dropout(ops.broadcast_to(self.keys, shape)).astype(k_BKSH.dtype)
-        values_BKPH = self.value_dropout(ops.broadcast_to(self.values, shape)).astype(v_BKSH.dtype)
-        open_mask = ops.zeros((*mask.shape[:-1], self.keys.shape[1]), ms.float32)
+        keys_KPH, values_KPH = self.rows()
+        shape = (k_BKSH.shape[0], *keys_KPH.shape)
+        keys_BKPH = self.key_dropout(ops.broadcast_to(keys_KPH, shape)).astype(k_BKSH.dtype)
+        values_BKPH = self.value_dropout(ops.broadcast_to(values_KPH, shape)).astype(v_BKSH.dtype)
+        open_mask = ops.zeros((*mask.shape[:-1], shape[2]), mask.dtype)
         return (
             self.concat((keys_BKPH, k_BKSH)),
             self.concat((values_BKPH, v_BKSH)),

@@ -13,7 +13,7 @@ from mf_models.layers.moe_config import MoeConfig
 _OUT_OF_REACH = -1e9
 """Score for the choice of an expert that a token must not choose."""
 
-_LEAST_SUM = 1e-9
+LEAST_SUM = 1e-9
 """Added to a sum of weights before the weights are divided by it: those of a token that no expert kept are all 0."""
 
 
@@ -81,5 +81,5 @@ class Router(nn.Cell):
         """
         weights_NK = ops.gather_elements(scores_NE, 1, choice_NK) * kept_NK
         if self.moe.normalized:
-            weights_NK = weights_NK / (weights_NK.sum(-1, keepdims=True) + _LEAST_SUM)
+            weights_NK = weights_NK / (weights_NK.sum(-1, keepdims=True) + LEAST_SUM)
         return weights_NK * self.moe.scale

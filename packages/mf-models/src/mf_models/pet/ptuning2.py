@@ -3,12 +3,21 @@
 Source: Liu et al. 2022, P-Tuning v2, section 3.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mf_config.schema import component, key
+from mf_models.prefix_tuning.form import PrefixForm
+
+if TYPE_CHECKING:
+    # Sections are decoded without MindSpore, which the cells need.
+    from mf_models.adaptation import Adaptation
+    from mf_models.layers.causal_lm import CausalLanguageModel
+    from mf_models.model_config import ModelConfig
 
 
-@component("pet", "ptuning2", pending="P-tuning is not built yet")
+@component("pet", "ptuning2")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ptuning2Config:
     """Trains keys and values that stand before those of each text."""
@@ -20,3 +29,29 @@ class Ptuning2Config:
     dropout_rate: float | None = key(
         "The name of dropout_prob in some documents.", None, inert="it is read nowhere; write dropout_prob"
     )
+
+    def problems(self) -> Iterator[tuple[str, str, str]]:
+        """What can't be used: key name, what is wrong, what is allowed."""
+        if self.dropout_prob == 1:
+            yield "dropout_prob", "1 leaves nothing to train", "from 0, below 1"
+
+    def adapt(self, cell: "CausalLanguageModel", _config: "ModelConfig", seed: int) -> "Adaptation":
+        """Put the learnt rows before each text, and freeze all else; see `prefix_tuning.attach`.
+
+        Args:
+            cell: the network, with its weights or without.
+            _config: its configuration.
+            seed: seed of what is learnt.
+
+        Returns:
+            What a training run needs to know of it.
+
+        Raises:
+            UserError: the network finds classes, or its attention has no heads of keys.
+        """
+        # Here, because the section is decoded without MindSpore.
+        from mf_models.prefix_tuning.attach import attach
+
+        inner = self.projection_dim if self.prefix_projection else 0
+        form = PrefixForm(rows=self.pre_seq_len, inner=inner, shared=inner > 0, dropout=self.dropout_prob)
+        return attach(form, cell, seed)

@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +14,7 @@ import mf_models
 from mf_config.command_line import FAILURE, OK, USER_ERROR
 from mf_config.problems import UserError
 from mf_models.report.cells import Row
-from mf_models.report.rows import rows
+from mf_models.report.rows import rows, subjects
 from mf_models.report.table import as_page, as_table
 
 _GOLDENS = Path(mf_models.__file__).parents[2] / "tests" / "data"
@@ -61,9 +62,11 @@ def _written(found: list[Row], options: argparse.Namespace) -> str:
 
 
 def _measured(folder: Path, with_ascend: bool) -> list[Row]:
-    found = []
-    for row in rows(folder, with_ascend):
-        sys.stderr.write(f"{row.family} {row.model}\n")
+    wanted, found = subjects(folder), []
+    begin = time.perf_counter()
+    for number, row in enumerate(rows(wanted, with_ascend), 1):
+        seconds = time.perf_counter() - begin
+        sys.stderr.write(f"{number} of {len(wanted)}, {seconds:.0f} s: {row.family} {row.model}\n")
         found.append(row)
     return found
 

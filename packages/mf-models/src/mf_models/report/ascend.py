@@ -1,12 +1,15 @@
 """Compiles a network for Ascend where there is no NPU; this module runs in the simulated process."""
 
+import json
+from pathlib import Path
+
 import mindspore as ms
 import numpy as np
 from mindspore import ParameterTuple, Tensor, nn
 
 from mf_models.kernels.select import select_kernels
 from mf_models.networks import build
-from mf_models.pretrained import read_config
+from mf_models.registry import config_from_hf
 from mf_parallel.simulation.graphs import CompiledGraph, compile_graph
 
 COMPILE = "mf_models.report.ascend:compile_network"
@@ -50,13 +53,14 @@ def compile_network(path: str, stages: list[str]) -> dict[str, dict[str, int]]:
     """Compile a network with the kernels for Ascend.
 
     Args:
-        path: its directory; only its configuration is read.
+        path: its directory, of which only config.json is read.
         stages: `forward` for the logits, `backward` for loss and gradients.
 
     Returns:
         For each stage, how often its graph calls each operator.
     """
-    model = build(read_config(path))
+    described = Path(path) / "config.json"
+    model = build(config_from_hf(json.loads(described.read_text(encoding="utf-8")), str(described)))
     return {stage: dict(_GRAPHS[stage](model).operators()) for stage in stages}
 
 

@@ -2,8 +2,9 @@
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from mf_config.components import components
@@ -43,35 +44,80 @@ _FUSED = {
 _GOLDEN = "golden.npz"
 
 _NO_GOLDEN = (
-    "no golden model: the logits and gradients of the network are compared with a forward pass in NumPy in the tests"
+    "no golden model: the logits of the network and gradients of its layers are compared with NumPy in the tests"
 )
 
 _NOT_ASKED = "not asked for"
 
 
-def rows(folder: Path, with_ascend: bool = True) -> Iterator[Row]:
-    """Measure.
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a row is about.
+
+    Attributes:
+        family: as in `Row`.
+        path: the directory of the model; None where there is none to measure.
+        model: as in `Row`.
+        reason: why nothing is measured; empty where something is.
+    """
+
+    family: str
+    path: Path | None = None
+    model: str = ""
+    reason: str = ""
+
+
+def subjects(folder: Path) -> list[Subject]:
+    """For each registered family its golden models, or why there is nothing to measure; then models without a family.
 
     Args:
         folder: holds the golden models, see `Golden`, each in a directory. For families without any, a directory may
             hold a config.json alone: its weights are drawn.
-        with_ascend: whether to compile for Ascend too, which takes some seconds a model.
 
-    Yields:
-        For each registered family its golden models, or a row that says why nothing is measured; then the models that
-        no family takes.
+    Raises:
+        UserError: it holds no golden model.
     """
     models, strangers = _golden_models(folder)
+    found = []
     for name, cls in _families().items():
         tag = tag_of(cls)
         if tag is not None and tag.pending:
-            yield _empty_row(name, "", tag.pending)
+            found.append(Subject(name, reason=tag.pending))
         elif not models.get(cls):
-            yield _empty_row(name, "", f"no model of it in {folder}")
+            found.append(Subject(name, reason=f"no model of it in {folder}"))
         else:
             known = [path for path in models[cls] if (path / _GOLDEN).is_file()]
-            yield from (_row(name, path, with_ascend) for path in known or models[cls])
-    yield from strangers
+            found += [Subject(name, path, path.name) for path in known or models[cls]]
+    return found + strangers
+
+
+def rows(found: Sequence[Subject], with_ascend: bool = True) -> Iterator[Row]:
+    """Measure.
+
+    Args:
+        found: what is measured.
+        with_ascend: whether to compile for Ascend too, which takes some seconds a model.
+
+    Yields:
+        A row a subject, in the same order.
+    """
+    # The processes that compile run ahead, beside the comparisons here.
+    with ThreadPoolExecutor(1) as beside:
+        compiled = {
+            subject.path: beside.submit(_compiled, subject.path) for subject in found if with_ascend and subject.path
+        }
+        try:
+            for subject in found:
+                if subject.path is None:
+                    cells = dict.fromkeys(COLUMNS, not_measured(subject.reason))
+                else:
+                    cells = _compared(subject.path)
+                    on_ascend = compiled.get(subject.path)
+                    not_asked = dict.fromkeys(_ON_ASCEND.values(), not_measured(_NOT_ASKED))
+                    cells |= on_ascend.result() if on_ascend else not_asked
+                yield Row(subject.family, subject.model, cells)
+        finally:
+            beside.shutdown(cancel_futures=True)
 
 
 def _families() -> dict[str, type]:
@@ -84,8 +130,8 @@ def _families() -> dict[str, type]:
     return found
 
 
-def _golden_models(folder: Path) -> tuple[dict[type, list[Path]], list[Row]]:
-    """The family's configuration to the models of it, and rows for the golden models that no family takes."""
+def _golden_models(folder: Path) -> tuple[dict[type, list[Path]], list[Subject]]:
+    """The family's configuration to the models of it, and the golden models that no family takes."""
     models: dict[type, list[Path]] = {}
     strangers = []
     paths = sorted(file.parent for file in folder.glob("*/config.json"))
@@ -98,27 +144,20 @@ def _golden_models(folder: Path) -> tuple[dict[type, list[Path]], list[Row]]:
             models.setdefault(type(config_from_hf(data, f"{path.name}/config.json")), []).append(path)
         except UserError as error:
             if (path / _GOLDEN).is_file():
-                strangers.append(_empty_row(str(data.get("model_type", "")), path.name, str(error)))
+                strangers.append(Subject(str(data.get("model_type", "")), None, path.name, str(error)))
     return models, strangers
 
 
-def _empty_row(family: str, model: str, reason: str) -> Row:
-    return Row(family, model, dict.fromkeys(COLUMNS, not_measured(reason)))
-
-
-def _row(family: str, path: Path, with_ascend: bool) -> Row:
+def _compared(path: Path) -> dict[str, Cell]:
+    """The cells of what is computed here."""
     cells: dict[str, Cell] = {}
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as beside:
+    with tempfile.TemporaryDirectory() as folder:
         if (path / _GOLDEN).is_file():
             golden, checks = Golden(path), _AGAINST_OTHERS | _AGAINST_ITSELF
         else:
             golden, checks = draw(path, Path(folder)), _AGAINST_ITSELF
             cells |= dict.fromkeys(_AGAINST_OTHERS, not_measured(_NO_GOLDEN))
-        # It takes a process of its own, and half of the time.
-        on_ascend = beside.submit(_compiled, golden.path) if with_ascend else None
-        cells |= {column: _checked(check, golden) for column, check in checks.items()}
-        cells |= on_ascend.result() if on_ascend else dict.fromkeys(_ON_ASCEND.values(), not_measured(_NOT_ASKED))
-    return Row(family, path.name, cells)
+        return cells | {column: _checked(check, golden) for column, check in checks.items()}
 
 
 def _checked(check: Callable[[Golden], Cell], golden: Golden) -> Cell:

@@ -1,5 +1,6 @@
 """Gives the operators of a finished network the strategies that follow from its plan."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,10 @@ from mf_models.layers.block import DecoderBlock
 from mf_models.layers.embedding import Embedding
 from mf_models.layers.linear import Linear
 from mf_models.layers.mlp import GatedMlp
+from mf_models.layers.moe import ExpertLinear, ExpertMlps, RoutedExperts, SharedAndRoutedExperts
 from mf_models.layers.norm import LayerNorm, RmsNorm, ShiftedRmsNorm
+from mf_models.layers.router import Router
+from mf_models.sharded.experts import ShardedExpertLinear, ShardedExpertSwiglu, ShardedRoutedExperts
 from mf_models.sharded.operators import (
     ShardedBias,
     ShardedCrossEntropy,
@@ -24,6 +28,7 @@ from mf_models.sharded.operators import (
     ShardedSum,
     ShardedSwiglu,
 )
+from mf_parallel.expert_parallel import AXIS as EXPERT_AXIS
 from mf_parallel.plan import ParallelPlan, ParameterPlan
 from mf_parallel.rules import Role
 
@@ -41,20 +46,26 @@ class Shares:
         rows: rows that different ranks read.
         features: heads, inner features and vocabulary of divided layers.
         tokens: rows of [M, D] between divided layers: those of `rows`, times those that divide tokens there.
+        experts: experts; some of the ranks of `rows`.
     """
 
     rows: int
     features: int
     tokens: int
+    experts: int = 1
 
     @classmethod
     def of(cls, plan: ParallelPlan) -> "Shares":
         """Those of a plan."""
-        rows = 1
-        for axis in _ROW_AXES:
-            rows *= plan.mesh.degree(axis) if axis in plan.mesh.axes else 1
-        features = plan.mesh.degree(AXIS)
-        return cls(rows, features, rows * (features if plan.divided_tokens else 1))
+        mesh = plan.mesh
+        rows = math.prod(mesh.degree(axis) for axis in _ROW_AXES if axis in mesh.axes)
+        features = mesh.degree(AXIS)
+        return cls(rows, features, rows * (features if plan.divided_tokens else 1), mesh.degree(EXPERT_AXIS))
+
+    @property
+    def outer(self) -> int:
+        """Ranks that read different rows and hold the same experts."""
+        return self.rows // self.experts
 
 
 def shard_operators(network: nn.Cell, plan: ParallelPlan, *, only_weights: bool = False) -> None:
@@ -67,7 +78,8 @@ def shard_operators(network: nn.Cell, plan: ParallelPlan, *, only_weights: bool 
     """
     shares = Shares.of(plan)
     by_layer = {kind: _BY_LAYER[kind] for kind in (Linear, Embedding)} if only_weights else _BY_LAYER
-    for name, cell in network.cells_and_names():
+    # Some get other cells in place of theirs.
+    for name, cell in list(network.cells_and_names()):
         for kind, shard in by_layer.items():
             if isinstance(cell, kind):
                 shard(cell, shares, _parameters_of(name, plan))
@@ -142,6 +154,37 @@ def _gate(cell: Any, shares: Shares, _owned: Mapping[str, ParameterPlan]) -> Non
 
 def _block(cell: Any, shares: Shares, _owned: Mapping[str, ParameterPlan]) -> None:
     cell.add = ShardedSum(shares.tokens, 1)
+    _replace_experts(cell, "feed_forward", shares)
+
+
+def _shared_and_routed(cell: Any, shares: Shares, _owned: Mapping[str, ParameterPlan]) -> None:
+    _replace_experts(cell, "routed_experts", shares)
+
+
+def _replace_experts(holder: Any, name: str, shares: Shares) -> None:
+    experts = getattr(holder, name)
+    if isinstance(experts, RoutedExperts):
+        holder.insert_child_to_cell(name, ShardedRoutedExperts(experts, shares.rows, shares.experts))
+
+
+def _router(cell: Any, shares: Shares, _owned: Mapping[str, ParameterPlan]) -> None:
+    by_rows = ((shares.rows, 1),)
+    if cell.softmax is not None:
+        cell.softmax = ops.Softmax(-1).shard(by_rows)
+    cell.sigmoid = ops.Sigmoid().shard(by_rows)
+    cell.top = ops.TopK(sorted=True).shard(by_rows)
+
+
+def _expert_linear(cell: Any, shares: Shares, owned: Mapping[str, ParameterPlan]) -> None:
+    weight = owned["weight"]
+    outputs, inputs = _outputs(weight, shares), 1
+    if weight.role is Role.ROW:
+        outputs, inputs = inputs, outputs
+    cell.linear = ShardedExpertLinear(shares.outer, shares.experts, outputs, inputs)
+
+
+def _expert_mlps(cell: Any, shares: Shares, _owned: Mapping[str, ParameterPlan]) -> None:
+    cell.swiglu = ShardedExpertSwiglu(shares.outer, shares.experts, shares.features)
 
 
 _BY_LAYER: dict[type[nn.Cell], Callable[[Any, Shares, Mapping[str, ParameterPlan]], None]] = {
@@ -153,5 +196,9 @@ _BY_LAYER: dict[type[nn.Cell], Callable[[Any, Shares, Mapping[str, ParameterPlan
     SelfAttention: _attention,
     GatedMlp: _gate,
     DecoderBlock: _block,
+    SharedAndRoutedExperts: _shared_and_routed,
+    Router: _router,
+    ExpertLinear: _expert_linear,
+    ExpertMlps: _expert_mlps,
 }
 """For each kind of layer what gives its operators their strategies: the cell, the shares, and its own parameters."""

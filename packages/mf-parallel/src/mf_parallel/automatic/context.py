@@ -21,27 +21,32 @@ class AutomaticParallelism:
         search: how strategies are looked for that no operator has been given: recursive_programming,
             dynamic_programming or sharding_propagation. None where all are given.
         memory_weight: how much recursive_programming cares for memory; small favours data parallelism.
-        row_ranks: how many ranks share the rows of a step, each of which is given its own; with a search each is given
-            all of them.
+        row_ranks: how many ranks share the rows of a step.
+        whole_rows: whether each rank is given the rows of all, of which the compiler cuts its own; else its own alone.
         stages: pipeline stages.
+        chunks: parts of the network that each stage has.
         scheduler: order of forward and backward passes in a pipeline.
         divides_optimizer: whether ranks that hold the same weights share them and the optimizer's state.
         sharing_ranks: how many ranks share one copy then; -1 for all that hold the same.
         divides_gradients: whether they share gradients too, while micro batches add up.
         exchanges: whether AllToAll may be used in place of AllGather and a cut.
         strategy_file: where the layouts of the parameters are written when the step is compiled; None for nowhere.
+        loaded_strategy: such a file, whose layouts are taken instead of a search; None for none.
     """
 
     search: str | None = None
     memory_weight: float = 0.1
     row_ranks: int = 1
+    whole_rows: bool = False
     stages: int = 1
+    chunks: int = 1
     scheduler: str = "1f1b"
     divides_optimizer: bool = False
     sharing_ranks: int = -1
     divides_gradients: bool = False
     exchanges: bool = False
     strategy_file: Path | None = None
+    loaded_strategy: Path | None = None
 
     @contextmanager
     def active(self, arrays: int = 0) -> Iterator[None]:
@@ -62,9 +67,9 @@ class AutomaticParallelism:
     def _context(self, arrays: int) -> dict[str, Any]:
         settings: dict[str, Any] = {
             "parallel_mode": "semi_auto_parallel" if self.search is None else "auto_parallel",
-            "dataset_strategy": "full_batch" if self.search or not arrays else ((self.row_ranks, 1),) * arrays,
+            "dataset_strategy": "full_batch" if self.whole_rows or not arrays else ((self.row_ranks, 1),) * arrays,
             "pipeline_stages": self.stages,
-            "pipeline_config": {"pipeline_interleave": False, "pipeline_scheduler": self.scheduler},
+            "pipeline_config": {"pipeline_interleave": self.chunks > 1, "pipeline_scheduler": self.scheduler},
             "enable_parallel_optimizer": self.divides_optimizer,
             # Which parameters are divided is said of each, see `mf_parallel.automatic.marks`.
             "parallel_optimizer_config": {
@@ -78,4 +83,6 @@ class AutomaticParallelism:
             settings["search_mode"] = self.search
         if self.strategy_file is not None:
             settings["strategy_ckpt_save_file"] = str(self.strategy_file)
+        if self.loaded_strategy is not None:
+            settings["strategy_ckpt_load_file"] = str(self.loaded_strategy)
         return settings

@@ -29,6 +29,8 @@ def mark_parameters(parameters: Mapping[str, Parameter], plan: ParallelPlan) -> 
 def mark_stages(cells: Mapping[str, nn.Cell], plan: ParallelPlan) -> None:
     """Say which pipeline stage computes each part of a network.
 
+    Where stages have several chunks, MindSpore counts those by the order of the blocks.
+
     Args:
         cells: those that own parameters, and blocks, by their names in the network.
         plan: the layout of its parameters.

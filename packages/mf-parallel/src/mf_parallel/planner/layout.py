@@ -19,8 +19,8 @@ class BackEnd(Enum):
     """Who executes a layout."""
 
     EXPLICIT = "explicit"
-    """mf itself. A pipeline keeps only what enters its parts, and computes each forward pass once more; weights are
-    whole on all data-parallel ranks."""
+    """mf itself. A pipeline keeps only what enters its parts, and computes each forward pass but that of the last part
+    once more; weights are whole on all data-parallel ranks."""
 
     MINDSPORE = "mindspore"
     """MindSpore's own parallelism, as MindFormers uses it. A pipeline keeps what its backward passes need; weights and
@@ -135,7 +135,7 @@ class Layout:
 
     @property
     def repeats_forward(self) -> bool:
-        """Whether every forward pass is computed once more in the backward pass."""
+        """Whether forward passes are computed once more in the backward pass, but those of the last part."""
         return self.stages > 1 and self.back_end is BackEnd.EXPLICIT
 
     def in_flight(self, stage: int) -> int:
@@ -158,7 +158,13 @@ class Layout:
 
     def forward_passes(self, number: int) -> int:
         """Forward passes of a block for each micro batch."""
-        return 1 + self.repeats_forward + (number in self.recomputed.whole)
+        again = self.repeats_forward and number not in self._last_part
+        return 1 + again + (number in self.recomputed.whole)
+
+    @cached_property
+    def _last_part(self) -> frozenset[int]:
+        """The blocks of the part that ends with the loss: both of its passes are one graph."""
+        return frozenset(self.parts(self.stages - 1)[-1].blocks)
 
     def held(self, stage: int) -> Counter[str]:
         """What a stage holds: names in `network.shapes_of_kinds`, each with the number of parameters like it."""

@@ -35,6 +35,12 @@ On x86-64 both get the address to fill as their first argument.
 _RETURNS_ITSELF = re.compile(r"_ZN2ge8Operator\d")
 """Setters of operators, which are chained."""
 
+_WAITS = "aclrtProcessReport"
+"""Waits for work of a callback, at most the given milliseconds; the plugin has threads that call it in a loop."""
+
+_LONGEST_WAIT_MS = 100
+"""A wait without end must end with the process."""
+
 _STATUS_FACTORY_SOURCE = f"""
 /* A single object with a std::map from number to text at its start, which the plugin fills when it is loaded. These are
    the fields of an empty map in libstdc++: a node without parent whose neighbours are itself. */
@@ -75,7 +81,9 @@ def looked_up_source(names: Iterable[str]) -> str:
 
 
 def _source(names: Iterable[str]) -> str:
-    return "#include <string.h>\n" + "".join(_function(number, name) for number, name in enumerate(sorted(set(names))))
+    return "#include <string.h>\n#include <unistd.h>\n" + "".join(
+        _function(number, name) for number, name in enumerate(sorted(set(names)))
+    )
 
 
 def _function(number: int, name: str) -> str:
@@ -86,6 +94,9 @@ def _function(number: int, name: str) -> str:
         body = f"memset(first, 0, {size}); return first;"
     elif _RETURNS_ITSELF.match(name):
         body = "return first;"
+    elif name == _WAITS:
+        bounded = f"wait_ms > 0 && wait_ms < {_LONGEST_WAIT_MS} ? wait_ms : {_LONGEST_WAIT_MS}"
+        body = f"int wait_ms = (int)(long)first; usleep(1000 * ({bounded})); return 0;"
     else:
         body = "return 0;"
     return f'void *{declared} __asm__("{name}");\nvoid *{declared} {{ {body} }}\n'

@@ -9,6 +9,7 @@ from mf_config.problems import UserError
 from mf_models.kernels import Kernels
 from mf_models.layers.causal_lm import CausalLanguageModel
 from mf_models.layers.dropout import connect_dropout
+from mf_models.network_part import keep_blocks
 from mf_models.networks import parameters
 from mf_models.sharded.attach import shard_operators, sharded_cross_entropy
 from mf_parallel.automatic.context import AutomaticParallelism
@@ -43,7 +44,7 @@ class AutomaticDivision(Division):
         self._on_demand = (PiecesOnDemand(self.held, axes_of_held), PiecesOnDemand(self.held, axes_of_held))
         self.weights, self.slots = self._on_demand
         last = max(end for chunk in self.plan.split.chunks for _, end in chunk)
-        # Each process compiles the whole network, of which MindSpore keeps this process's stage.
+        # Each process compiles a whole network, of which MindSpore keeps this process's stage.
         self.parts = [Part(range(last))]
         self._whole: list[Parameter] = []
 
@@ -59,9 +60,20 @@ class AutomaticDivision(Division):
         mark_parameters(found, self.held)
         if self.parallelism.stages > 1:
             mark_stages(dict(model.cells_and_names()), self.plan)
+            keep_blocks(model, self._compiled_blocks())
+            found = parameters(model)
         self.weights.fill(found, read)
         self._whole = list(found.values())
         return found
+
+    def _compiled_blocks(self) -> list[int]:
+        """The blocks of this process's stage; for those of each other part of the network one stands, to save time.
+
+        What is compiled of other parts is dropped: they only have to be there.
+        """
+        split, own = self.plan.split, self.plan.stage(self._axes.rank)
+        parts = [(stage, part) for stage in range(split.stages) for part in split.parts(stage)]
+        return sorted(block for stage, part in parts for block in (part.blocks if stage == own else part.blocks[:1]))
 
     def update(
         self, trained: Sequence[Parameter], update_of: Callable[[list[Parameter]], ParameterUpdate]
@@ -91,16 +103,17 @@ class AutomaticDivision(Division):
             update: the optimizer.
             rules: what holds for every step.
         """
-        parallelism, row_ranks = self.parallelism, self._axes.along("dp", "ep")
+        parallelism = self.parallelism
+        readers = self._axes.along() if parallelism.whole_rows else self._axes.along("dp", "ep")
         with parallelism.active():
             model.set_train()
             loss = loss_of_rows(model, objective, parallelism, rules.micro_batches)
-            graph_rules = AutomaticRules(rules.max_grad_norm, rules.micro_batches, parallelism.divides_optimizer)
+            graph_rules = AutomaticRules(rules.limits, rules.micro_batches, parallelism.divides_optimizer)
             graph = AutomaticStep(loss, self._whole, update, graph_rules)
             graph.set_train()
 
         def count(tokens: float) -> float:
-            return float(sum(row_ranks.gather(tokens)))
+            return float(sum(readers.gather(tokens)))
 
         def check() -> None:
             """The strategies of some layer may not say how its parameters are divided."""

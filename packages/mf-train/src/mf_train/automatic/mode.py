@@ -9,7 +9,7 @@ from mf_config import RunConfig
 from mf_config.layout import Mesh
 from mf_config.problems import UserError
 from mf_parallel.automatic.context import AutomaticParallelism
-from mf_train.layout.plans import AUTOMATIC_MODES, micro_batches
+from mf_train.layout.plans import AUTOMATIC_MODES, micro_batches, reads_all_rows
 
 _OTHER = "parallel.parallel_mode 3 (HYBRID_PARALLEL), by which mf divides the work itself"
 
@@ -36,21 +36,37 @@ def parallelism_of(config: RunConfig, mesh: Mesh, rank: int) -> AutomaticParalle
         search=section.search_mode if section.mode == "AUTO_PARALLEL" else None,
         memory_weight=config.parallel_config.mem_coeff,
         row_ranks=mesh.degree("dp") * mesh.degree("ep"),
+        whole_rows=reads_all_rows(config),
         stages=mesh.degree("pp"),
+        chunks=config.model.model_config.pp_interleave_num if mesh.degree("pp") > 1 else 1,
         scheduler=section.pipeline_config.pipeline_scheduler,
         divides_optimizer=section.enable_parallel_optimizer,
         sharing_ranks=optimizer.optimizer_weight_shard_size,
         divides_gradients=optimizer.gradient_accumulation_shard and micro_batches(config, mesh) > 1,
         exchanges=section.enable_alltoall,
-        strategy_file=_strategy_file(config, rank),
+        strategy_file=_strategy_file(config, section.strategy_ckpt_save_file, rank),
+        loaded_strategy=_loaded_strategy(config, rank),
     )
 
 
-def _strategy_file(config: RunConfig, rank: int) -> Path:
-    """Where MindSpore writes the layouts of a rank: one file for each, as in MindFormers."""
-    named = Path(config.parallel.strategy_ckpt_save_file)
+def _strategy_file(config: RunConfig, name: str, rank: int) -> Path:
+    """Where the layouts of a rank are: one file for each, as in MindFormers."""
+    named = Path(name)
     folder = named.parent if named.is_absolute() else Path(config.output_dir) / "strategy"
     return folder.absolute() / f"{named.stem}_rank_{rank}.ckpt"
+
+
+def _loaded_strategy(config: RunConfig, rank: int) -> Path | None:
+    name = config.parallel.strategy_ckpt_load_file
+    if not name:
+        return None
+    path = _strategy_file(config, name, rank)
+    if not path.is_file():
+        raise UserError(
+            f"parallel.strategy_ckpt_load_file: there is no file {path}. Allowed: what a run with as many ranks has "
+            "written to strategy_ckpt_save_file."
+        )
+    return path
 
 
 def _not_divided(config: RunConfig, mesh: Mesh) -> Iterator[str]:
@@ -63,11 +79,23 @@ def _not_divided(config: RunConfig, mesh: Mesh) -> Iterator[str]:
             f"model.model_config.vocab_size: {model.vocab_size} rows can't be shared by model_parallel "
             f"{mesh.degree('tp')} ranks. Allowed: a multiple, or {_OTHER}."
         )
-    if mesh.degree("pp") > 1 and model.pp_interleave_num > 1:
-        yield f"model.model_config.pp_interleave_num: MindSpore is given one part a stage. Allowed: 1, or {_OTHER}."
+    if not _cuts_rows(config, mesh):
+        yield (
+            f"parallel.dataset_strategy: {config.parallel.dataset_strategy} does not divide rows among the "
+            f"{mesh.degree('dp') * mesh.degree('ep')} ranks that share them. Allowed: full_batch, data_parallel."
+        )
     if config.micro_batch_interleave_num > 1:
         yield f"micro_batch_interleave_num: rows are not split once more. Allowed: 1, or {_OTHER}."
     if getattr(model, "pet_config", None) is not None:
         yield f"model.model_config.pet_config: adapters have no strategies. Allowed: none, or {_OTHER}."
     if config.do_eval:
         yield f"do_eval: MindSpore divides the training step alone. Allowed: False, or {_OTHER}."
+
+
+def _cuts_rows(config: RunConfig, mesh: Mesh) -> bool:
+    """Whether the key says of each input that ranks share its rows, and nothing else, or is one of the two words."""
+    strategy = config.parallel.dataset_strategy
+    if isinstance(strategy, str):
+        return strategy in ("full_batch", "data_parallel")
+    rows = mesh.degree("dp") * mesh.degree("ep")
+    return all(one and one[0] == rows and set(one[1:]) <= {1} for one in strategy)

@@ -9,13 +9,14 @@ from typing import Any
 
 import mindspore as ms
 import numpy as np
-from mindspore import Parameter, ParameterTuple, Tensor, nn, ops
+from mindspore import Parameter, ParameterTuple, Tensor, mint, nn, ops
 from mindspore.nn.wrap.cell_wrapper import _VirtualDatasetCell as VirtualDataset
 from mindspore.parallel.nn import GradAccumulation, Pipeline
 
 from mf_config.problems import UserError
 from mf_parallel.automatic.context import AutomaticParallelism
 from mf_train.step.batch_tensors import tensors_of
+from mf_train.step.gradient_limits import NO_LIMITS, GradientLimits
 from mf_train.step.rate_kinds import Rates
 from mf_train.step.training_step import Outcome, any_scalars, outcome_of, scalar_tensors
 from mf_train.step.update import ParameterUpdate
@@ -33,12 +34,12 @@ class AutomaticRules:
     """What holds for every step of a run.
 
     Attributes:
-        max_grad_norm: largest global norm of the gradients; None leaves them as they are.
+        limits: what is done about large gradients.
         micro_batches: equal parts of the rows that are differentiated one after another.
         shares: whether the parallel optimizer divides gradients when they are complete.
     """
 
-    max_grad_norm: float | None = None
+    limits: GradientLimits = NO_LIMITS
     micro_batches: int = 1
     shares: bool = False
 
@@ -112,7 +113,8 @@ class AutomaticStep(nn.Cell):
         self.held = tuple(places[parameter.name] for parameter in update.parameters)
         self.gradients_of = ops.GradOperation(get_by_list=True, sens_param=True)
         self.global_norm = GlobalNorm()
-        self.max_grad_norm = rules.max_grad_norm
+        self.limits = rules.limits
+        self.max_norm, self.max_value, self.spike = rules.limits.norm, rules.limits.value, rules.limits.spike
         # MindSpore finds them by this name, and adds up in them.
         self.sums_up = rules.micro_batches > 1
         self.sums = self.weights.clone(prefix="accu_grads", init="zeros") if self.sums_up else ParameterTuple(())
@@ -151,13 +153,16 @@ class AutomaticStep(nn.Cell):
         gradients = self.held_ones(gradients)
         norm = self.global_norm(gradients) / scale
         factor = 1.0 / scale
-        if self.max_grad_norm is not None:
-            limit = self.max_grad_norm / (norm + _NORM_MARGIN)
+        if self.max_norm is not None:
+            limit = self.max_norm / (norm + _NORM_MARGIN)
             factor = factor * ops.minimum(limit, ops.ones_like(limit))
-        if ops.isfinite(norm):
+        if norm < self.spike:
             scaled: tuple[Tensor, ...] = ()
             for gradient in gradients:
-                scaled = (*scaled, gradient.astype(ms.float32) * factor)
+                gradient = gradient.astype(ms.float32) * factor
+                if self.max_value is not None:
+                    gradient = mint.clamp(gradient, -self.max_value, self.max_value)
+                scaled = (*scaled, gradient)
             loss = ops.depend(loss, self.update(scaled, self.scalars[1], self.scalars[2]))
         return loss, norm
 
@@ -259,4 +264,4 @@ class DividedStep:
         for parameter, value in zip(self.graph.scalars, scalar_tensors((scale, number, learning_rate)), strict=True):
             parameter.set_data(value)
         loss, norm = self.graph(*(array for array in tensors_of(shares) if array is not None))
-        return outcome_of(loss, norm, Tensor(tokens, ms.float32))
+        return outcome_of(loss, norm, Tensor(tokens, ms.float32), self.graph.limits)

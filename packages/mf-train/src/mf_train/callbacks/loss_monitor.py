@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 @component("callback", "MFLossMonitor")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MFLossMonitor:
-    """Log loss, learning rate, speed and time left."""
+    """Log loss, learning rate, speed with the model FLOPs utilization (MFU), and time left."""
 
     per_print_times: int = key("Steps from one line to the next.", 1, minimum=1, unit="steps")
     learning_rate: float | None = key("The rate to log.", None, inert=_OF_THE_RUN)
@@ -46,9 +46,10 @@ class _LossLog(Callback):
 
 def line_of(info: StepInfo, total_epochs: int) -> str:
     """A step in one line, in the order of MindFormers' own log line."""
+    utilization = "" if info.utilization is None else f", MFU {info.utilization:.1%}"
     return (
         f"Epoch:[{info.epoch:3d}/{total_epochs:3d}], step:[{info.step:5d}/{info.total_steps:5d}], "
         f"loss: {info.loss:.4f}, per_step_time: {info.seconds * 1000:.0f}ms, lr: {info.lr:.3e}, "
         f"overflow cond: {info.overflow}, loss_scale: {info.loss_scale:g}, global_norm: {info.grad_norm:.4f}, "
-        f"{info.tokens_per_second:,.0f} tokens/s, {timedelta(seconds=round(info.seconds_left))} left"
+        f"{info.tokens_per_second:,.0f} tokens/s{utilization}, {timedelta(seconds=round(info.seconds_left))} left"
     )

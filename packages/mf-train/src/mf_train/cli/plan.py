@@ -7,9 +7,6 @@ import sys
 from mf_config import decode, load
 from mf_config.command_line import Command, add_override_option
 
-_DEVICES = {"CPU": "CPU", "Ascend": "Ascend910B"}
-"""The card that stands for each device_target where none is named."""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -45,13 +42,14 @@ def run(arguments: argparse.Namespace) -> int:
     from mf_parallel.planner.card import device_card
     from mf_parallel.planner.layout import BackEnd
     from mf_train.planning.answer import Question, answer
+    from mf_train.records.utilization import card_of
 
     found = answer(
         Question(
             document=document,
             overrides=tuple(arguments.overrides),
             config=config,
-            card=device_card(arguments.device or _DEVICES[config.context.device_target]),
+            card=device_card(arguments.device) if arguments.device else card_of(config),
             devices=arguments.devices,
             back_end=BackEnd(arguments.back_end),
             searches=arguments.search,

@@ -4,12 +4,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from mf_config import ConfigError, UserError, examine, load
+from mf_config import ConfigError, Document, RunConfig, UserError, examine, load
 from mf_config.command_line import Command, add_override_option
 from mf_config.problems import blockers_in
 from mf_models.threads import sleep_while_waiting
 from mf_train.dispatch import run_mode
-from mf_train.layout.process_count import check_process_count
 from mf_train.options import RunOptions
 
 
@@ -39,24 +38,26 @@ def run(arguments: argparse.Namespace) -> int:
     overrides = list(arguments.overrides)
     if arguments.workers > 1:
         overrides.append("use_parallel=True")
-    examined = examine(load(arguments.config, overrides))
+    document = load(arguments.config, overrides)
+    examined = examine(document)
     if examined.config is None or blockers_in(examined.problems):
         raise ConfigError(examined.problems)
     if arguments.workers > 1:
-        check_process_count(examined.config, arguments.workers)
-        return _launch(arguments, Path(examined.config.output_dir))
+        return _launch(arguments, document, examined.config)
     for problem in examined.problems:
         print(problem, file=sys.stderr)
     sleep_while_waiting()
     return run_mode(examined.config.run_mode)(examined.config, RunOptions(arguments.stop_after, arguments.json))
 
 
-def _launch(arguments: argparse.Namespace, output_dir: Path) -> int:
+def _launch(arguments: argparse.Namespace, document: Document, config: RunConfig) -> int:
     """Start the same command in each of the worker processes, and wait for them."""
     # On demand: it loads NumPy, which would double the time in which `mf-train validate` starts.
     from mf_parallel.launch import SHARED_PORT, Machine
     from mf_train.launch.launcher import launch
+    from mf_train.layout.impossible import check_layout
 
+    check_layout(document, config, arguments.workers)
     command = ["-m", "mf_train", "run", arguments.config, "--set", "use_parallel=True"]
     for override in arguments.overrides:
         command += ["--set", override]
@@ -68,7 +69,7 @@ def _launch(arguments: argparse.Namespace, output_dir: Path) -> int:
     if arguments.master_address is not None:
         port = arguments.master_port or SHARED_PORT
         machine = Machine(arguments.node_rank, arguments.local_workers, arguments.master_address, port)
-    return launch(command, arguments.workers, output_dir / "log", machine)
+    return launch(command, arguments.workers, Path(config.output_dir) / "log", machine)
 
 
 def _check_machine(arguments: argparse.Namespace) -> None:

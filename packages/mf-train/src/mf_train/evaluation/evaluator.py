@@ -8,6 +8,7 @@ import numpy as np
 from mindspore import Tensor, nn
 from numpy.typing import NDArray
 
+from mf_models.graph_cache import KeptGraph
 from mf_train.metric import Sums
 from mf_train.step.batch_tensors import tensors_of
 from mf_train.task import Examples
@@ -26,7 +27,7 @@ class EvaluationData:
     token_bytes: NDArray[np.int64]
 
 
-class LossOfRows(nn.Cell):
+class LossOfRows(KeptGraph):
     """The summed loss of each row, float64 on the host afterwards."""
 
     def __init__(self, model: nn.Cell, objective: Callable[..., Any]):
@@ -43,7 +44,7 @@ class LossOfRows(nn.Cell):
         return (losses_BT * weights_BT).sum(-1)
 
 
-class HitsOfRows(nn.Cell):
+class HitsOfRows(KeptGraph):
     """How many targets of each row are the likeliest."""
 
     def __init__(self, model: nn.Cell):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mf_config.command_line import FAILURE, OK, USER_ERROR
 from mf_parallel.launch import Machine, msrun_command, msrun_environment
+from mf_train.launch.lifeline import Lifeline
 from mf_train.launch.signals import StopRequest
 from mf_train.launch.worker_output import Follower, WorkerLogs
 
@@ -35,10 +36,12 @@ class _Running:
 
     Attributes:
         msrun: the process.
+        said: its log.
         ranks: rank of each worker process, by process id; msrun tells of workers by their process ids alone.
     """
 
     msrun: subprocess.Popen[bytes]
+    said: Path
     ranks: dict[int, int] = field(default_factory=dict)
 
     def look_for_workers(self) -> None:
@@ -72,7 +75,7 @@ def launch(program: Sequence[str], workers: int, log_dir: Path, machine: Machine
     """Run a Python program in several processes; standard output shows what the first one of this machine says.
 
     Ctrl-C and SIGTERM go on to the workers as a request to stop; given twice, they end everything at once. A process
-    that fails ends all others, and its error is shown.
+    that fails ends all others, also those on other machines, and its error is shown.
 
     Args:
         program: `-m`, a module and its arguments.
@@ -97,14 +100,20 @@ def launch(program: Sequence[str], workers: int, log_dir: Path, machine: Machine
                 stderr=sink,
                 # A session of its own, because msrun answers Ctrl-C by killing the workers.
                 start_new_session=True,
-            )
+            ),
+            logs.msrun,
         )
-    follower = Follower(logs.first)
+    follower, lifeline, status = Follower(logs.first), Lifeline(machine) if machine else None, FAILURE
     try:
-        status = _wait(running, machine.workers if machine else workers, logs.msrun, follower)
+        status = _wait(running, machine.workers if machine else workers, follower, lifeline)
     finally:
+        if lifeline is not None:
+            lifeline.end(well=status == OK)
         running.end()
         follower.show()
+    if lifeline is not None and lifeline.is_broken:
+        sys.stderr.write("mf-train: another machine has failed; all processes have been stopped.\n")
+        return FAILURE
     failures = [(int(process), int(code)) for process, code in _FAILED.findall(logs.msrun.read_text(errors="replace"))]
     if status == 0 and not failures:
         return OK
@@ -112,10 +121,11 @@ def launch(program: Sequence[str], workers: int, log_dir: Path, machine: Machine
     return USER_ERROR if USER_ERROR in (code for _, code in failures) else FAILURE
 
 
-def _wait(running: _Running, workers: int, said: Path, follower: Follower) -> int:
+def _wait(running: _Running, workers: int, follower: Follower, lifeline: Lifeline | None) -> int:
     """Exit status of msrun, 1 as soon as it tells of a failed worker: it then waits half a minute for its scheduler.
 
-    Meanwhile show the first worker's output, and pass a request to stop on, once.
+    Or as soon as another machine has failed. Meanwhile show the first worker's output, and pass a request to stop on,
+    once.
     """
     with StopRequest() as stop:
         asked = False
@@ -124,7 +134,9 @@ def _wait(running: _Running, workers: int, said: Path, follower: Follower) -> in
             follower.show()
             if status is not None:
                 return status
-            if _FAILED.search(said.read_text(errors="replace")):
+            if lifeline is not None and lifeline.look():
+                return FAILURE
+            if _FAILED.search(running.said.read_text(errors="replace")):
                 return FAILURE
             if len(running.ranks) < workers:
                 running.look_for_workers()

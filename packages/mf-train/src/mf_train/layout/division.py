@@ -8,7 +8,6 @@ from mindspore import Parameter
 from mf_config.problems import UserError
 from mf_models.kernels import Kernels
 from mf_models.layers.causal_lm import CausalLanguageModel
-from mf_models.layers.dropout import connect_dropout
 from mf_models.network_part import keep_part
 from mf_models.networks import parameters
 from mf_parallel.axes import AxisCommunicators
@@ -75,7 +74,6 @@ class Division:
         divide_experts(model, self.plan, self._axes)
         if model.model.alibi is not None:
             model.model.alibi.keep_heads(self._axes.position("tp"), self._axes.degree("tp"))
-        self._refuse_what_needs_all(model)
         if self._axes.degree("cp") > 1:
             divide_rows(model.model, self._plans.rows, self._plans.row_length, self._axes)
         return used
@@ -137,22 +135,3 @@ class Division:
             norm = PiecewiseNorm([held.plan.copies(plan) for plan in plans], holders)
         # Only the last stage of a pipeline knows the loss.
         return Reduction(TokenMean(shapes, self._axes.along("pp", *TOKEN_AXES), adders), norm, share)
-
-    def _refuse_what_needs_all(self, model: CausalLanguageModel) -> None:
-        """Networks that look beyond a rank's heads or tokens.
-
-        Raises:
-            UserError: the network is one of them.
-        """
-        decoder, divides_rows = model.model, self._axes.degree("cp") > 1
-        if connect_dropout(model) is not None and self._axes.degree("cp", "tp") > 1:
-            raise UserError(
-                "parallel_config: the network has dropout, which follows whole rows. Allowed: model_parallel 1 and "
-                "context_parallel 1, or dropout of 0."
-            )
-        if decoder.alibi is not None and divides_rows:
-            raise UserError("parallel_config.context_parallel: the network has ALiBi. Allowed: 1.")
-        if len(decoder.layers) > decoder.depth and divides_rows:
-            raise UserError("parallel_config.context_parallel: the network predicts further tokens. Allowed: 1.")
-        if self.plan.divided_tokens and any(hasattr(cell, "block_rows") for _, cell in decoder.cells_and_names()):
-            raise UserError("parallel_config.use_seq_parallel: the network has experts. Allowed: False.")

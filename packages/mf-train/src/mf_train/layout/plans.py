@@ -83,6 +83,20 @@ def plans_of(config: RunConfig, mesh: Mesh, shapes: Mapping[str, tuple[int, ...]
     return Plans(weights, optimizer, shares, row_division(config, mesh), config.model.model_config.seq_length)
 
 
+def reads_all_rows(config: RunConfig) -> bool:
+    """Whether every process of a run that MindSpore divides reads the rows of all, of which the compiler cuts its own.
+
+    Args:
+        config: the run configuration.
+    """
+    section = config.parallel
+    if not config.use_parallel or config.context.device_target == "CPU" or section.mode not in AUTOMATIC_MODES:
+        return False
+    is_whole = section.full_batch and section.dataset_strategy == "data_parallel"
+    # A search looks at the whole step.
+    return section.mode == "AUTO_PARALLEL" or section.dataset_strategy == "full_batch" or is_whole
+
+
 def micro_batches(config: RunConfig, mesh: Mesh) -> int:
     """Equal parts of a process's rows that are differentiated one after another.
 

@@ -15,7 +15,8 @@ def row_division(config: RunConfig, mesh: Mesh) -> RowDivision:
     Returns:
         The division among the ranks of `cp`.
     Raises:
-        UserError: the ranks that exchange heads don't divide those of a row, or the heads.
+        UserError: the ranks that exchange heads don't divide those of a row, or the heads; or rows of this length
+            can't be divided so.
     """
     ranks, degrees = mesh.degree("cp"), config.parallel_config
     exchanging = {"colossalai_cp": 1, "ulysses_cp": ranks}.get(
@@ -36,4 +37,6 @@ def row_division(config: RunConfig, mesh: Mesh) -> RowDivision:
                 f"parallel_config.context_parallel_algo: {exchanging} ranks exchange heads, and with model_parallel "
                 f"{mesh.degree('tp')} they can't share {name} {heads}. Allowed: a divisor of {heads}, or colossalai_cp."
             )
-    return RowDivision(ranks // exchanging, exchanging)
+    division = RowDivision(ranks // exchanging, exchanging)
+    division.places(model_config.seq_length, 0)
+    return division

@@ -8,10 +8,11 @@ Legend: B rows, T tokens, D model dim.
 
 from mindspore import ParameterTuple, Tensor, mint, nn, ops
 
+from mf_models.graph_cache import KeptGraph
 from mf_train.step.graphs import LossSum, Sums
 
 
-class PartForward(nn.Cell):
+class PartForward(KeptGraph):
     """A part of the network that others follow."""
 
     def __init__(self, network: nn.Cell, leave: nn.Cell):
@@ -53,7 +54,7 @@ class _PartLoss(nn.Cell):
         return total
 
 
-class PartBackward(nn.Cell):
+class PartBackward(KeptGraph):
     """Adds the gradients of a part that others follow to the sums."""
 
     def __init__(
@@ -106,7 +107,7 @@ class PartBackward(nn.Cell):
         return found[0]
 
 
-class LastPartBackward(nn.Cell):
+class LastPartBackward(KeptGraph):
     """Adds loss, tokens and gradients of the part that ends with the loss to the sums."""
 
     def __init__(self, loss_sum: LossSum, parameters: ParameterTuple, positions: tuple[int, ...], sums: Sums):

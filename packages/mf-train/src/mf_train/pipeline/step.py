@@ -77,7 +77,8 @@ class PipelineStep:
         flow = _Flow(self._graphs, self._transfers, batch, begin)
         for action in self._work.actions:
             flow.do(action)
-        return outcome_of(*self._end(*scalar_tensors((scale, number, learning_rate))))
+        loss, norm, tokens = self._end(*scalar_tensors((scale, number, learning_rate)))
+        return outcome_of(loss, norm, tokens, self._rules.limits)
 
 
 class _MicroBatches:

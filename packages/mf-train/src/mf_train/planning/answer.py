@@ -9,8 +9,9 @@ from mf_config.command_line import FAILURE, OK, USER_ERROR
 from mf_parallel.planner.card import DeviceCard
 from mf_parallel.planner.estimate import Estimate, estimate
 from mf_parallel.planner.layout import BackEnd
+from mf_train.layout.impossible import located, place_of
 from mf_train.planning.compiled_ranks import CompiledRank, compile_ranks, ranks_of
-from mf_train.planning.layout_of_run import check_plannable, devices_of, layout_of, located, place_of
+from mf_train.planning.layout_of_run import check_plannable, devices_of, layout_of
 from mf_train.planning.layout_search import Proposal, proposals
 from mf_train.planning.page import plan_page, proposals_page
 

@@ -20,6 +20,8 @@ _EXPLICIT = ("parallel.parallel_mode=HYBRID_PARALLEL",)
 _BY_MINDSPORE = ("do_eval=False",)
 """What of a run configuration says that mf divides the work, and what MindSpore does not divide beside the step."""
 
+_GIB = 2**30
+
 _RANK = re.compile(r"(\d+)|last")
 
 
@@ -30,20 +32,20 @@ class CompiledRank:
     Attributes:
         rank: the rank.
         seconds: how long its step took to compile.
+        peak_bytes: most memory that the process which compiled it took on this machine.
         failure: why it can't be compiled; empty where it can.
     """
 
     rank: int
     seconds: float = 0.0
+    peak_bytes: int = 0
     failure: str = ""
 
     def __str__(self) -> str:
         """A line for the terminal."""
-        outcome = self.failure or f"compiles for Ascend in {self.seconds:.1f} s"
+        peak = f"{self.peak_bytes / _GIB:.1f} GiB of this machine's memory"
+        outcome = self.failure or f"compiles for Ascend in {self.seconds:.1f} s with {peak}"
         return f"rank {self.rank}: {outcome}"
-
-
-_GIB = 2**30
 
 
 def ranks_of(text: str, devices: int) -> list[int]:
@@ -98,11 +100,11 @@ def compile_ranks(
     }
     for rank in ranks:
         try:
-            seconds = simulate(COMPILE, {**arguments, "rank": rank}, SimulatedRank(rank=rank, size=layout.devices))
+            found = simulate(COMPILE, {**arguments, "rank": rank}, SimulatedRank(rank=rank, size=layout.devices))
         except SimulationError as error:
             yield CompiledRank(rank, failure=str(error))
         else:
-            yield CompiledRank(rank, seconds)
+            yield CompiledRank(rank, **found)
 
 
 def _host_bytes(layout: Layout) -> int:

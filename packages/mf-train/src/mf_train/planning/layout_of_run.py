@@ -5,14 +5,14 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from mf_config import ConfigError, Document, Location, Problem, RunConfig, UserError
-from mf_config.nodes import Mapping
+from mf_config import RunConfig, UserError
 from mf_config.schema import TRAIN_MODES
 from mf_models.network_work import network_work
 from mf_models.recompute_choice import COMMUNICATION, OPERATORS, Chunks, chosen_blocks, selected_blocks
 from mf_parallel.planner.layout import BackEnd, Layout, Recomputed
 from mf_parallel.planner.network import NetworkWork
 from mf_parallel.stages import StageSplit
+from mf_train.layout.network_limits import check_network
 from mf_train.layout.plans import mesh_of, plans_of
 from mf_train.layout.process_count import other_degree
 from mf_train.optimizer import Shape
@@ -22,13 +22,6 @@ _OTHER_DEGREES = ("model_parallel", "context_parallel", "pipeline_stage")
 _PRODUCTS = ("feed_forward.mul", "feed_forward.w1.activation.silu")
 _NORMS = ("attention_norm.norm", "ffn_norm.norm")
 """The parts of a block that selective recomputation usually makes anew, by MindFormers' names."""
-
-_KEY_OF_AXIS = {"tp": "model_parallel", "ep": "expert_parallel", "cp": "context_parallel", "pp": "pipeline_stage"}
-
-_KEY = re.compile(r"((?:\w+\.)*\w+): ")
-"""What the line of a message begins with that speaks of a key."""
-
-_AXIS = re.compile(r"\d+ (\w+) ranks cannot share")
 
 
 class _NoKernels:
@@ -80,6 +73,8 @@ def layout_of(
     network = network or network_work(config.model.model_config)
     mesh = mesh_of(config, devices)
     plans = plans_of(config, mesh, network.shapes_of_kinds)
+    if back_end is BackEnd.EXPLICIT:
+        check_network(config.model.model_config, plans)
     piped = plans.weights.split.stages > 1
     runner, degrees = config.runner_config, config.parallel_config
     return Layout(
@@ -117,36 +112,3 @@ def _recomputed(config: RunConfig, split: StageSplit) -> Recomputed:
     products = [blocks for pattern, blocks in selected if any(re.fullmatch(pattern, name) for name in _PRODUCTS)]
     norms = [blocks for pattern, blocks in selected if any(re.fullmatch(pattern, name) for name in _NORMS)]
     return Recomputed(chosen_blocks(section.recompute, chunks), frozenset().union(*products), frozenset().union(*norms))
-
-
-def located(error: UserError, document: Document) -> ConfigError:
-    """The same mistakes, each with the key and the line of the file that has to change.
-
-    Args:
-        error: why a layout is refused; a line begins with a key, or says which axis can't divide what.
-        document: the run configuration as written.
-    """
-    if isinstance(error, ConfigError):
-        return error
-    problems = []
-    for line in str(error).splitlines():
-        key, axis = _KEY.match(line), _AXIS.search(line)
-        what, _, allowed = line.rstrip(".").partition(". Allowed: ")
-        path = ""
-        if axis is not None:
-            path = f"parallel_config.{_KEY_OF_AXIS.get(axis[1], 'data_parallel')}"
-        elif key is not None:
-            path, what = key[1], what[key.end() :]
-        problems.append(Problem(place_of(document, path), path, what, allowed))
-    return ConfigError(problems)
-
-
-def place_of(document: Document, path: str) -> Location:
-    """Where a key stands in a document, or its nearest written parent, or the file."""
-    node: Any = document.root
-    found = Location(document.file, 0)
-    for name in path.split("."):
-        if not isinstance(node, Mapping) or name not in node.entries:
-            return found
-        found, node = node.key_locations[name], node.entries[name]
-    return found

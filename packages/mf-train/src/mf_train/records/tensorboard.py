@@ -46,8 +46,12 @@ class TensorboardWriter(Callback):
     def on_step_end(self, info: StepInfo) -> None:
         """Write the numbers of the step, where its turn has come."""
         if info.step % self._every == 0:
-            for name in self._names:
-                self._writer.add_scalar(f"train/{name}", getattr(info, name), info.step)
+            values = {name: getattr(info, name) for name in self._names}
+            if info.utilization is not None:
+                values["utilization"] = info.utilization
+            values |= {f"added_losses/{name}": value for name, value in info.added_losses.items()}
+            for name, value in values.items():
+                self._writer.add_scalar(f"train/{name}", value, info.step)
 
     def on_evaluation(self, evaluation: Evaluation) -> None:
         """Write the results of the evaluation."""

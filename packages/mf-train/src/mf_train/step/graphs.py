@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from mindspore import Parameter, ParameterTuple, Tensor, mint, nn, ops
 
+from mf_models.graph_cache import KeptGraph
 from mf_parallel.gradient_shares import GradientShares
 from mf_parallel.gradients import TokenMean
+from mf_train.step.gradient_limits import GradientLimits
 from mf_train.step.sharded_update import ShardedUpdate
 from mf_train.step.update import ParameterUpdate
 
@@ -73,14 +75,14 @@ class Reduction:
 class MeanUpdate(nn.Cell):
     """From sums over this rank's tokens to the mean over all ranks' tokens, and with it one update."""
 
-    def __init__(self, update: ParameterUpdate | ShardedUpdate, reduction: Reduction, max_grad_norm: float | None):
-        """Takes the optimizer, how gradients come together, and the largest norm of them; None for any."""
+    def __init__(self, update: ParameterUpdate | ShardedUpdate, reduction: Reduction, limits: GradientLimits):
+        """Takes the optimizer, how gradients come together, and what is done about large ones."""
         super().__init__(auto_prefix=False)
         self.update = update
         self.token_mean = reduction.token_mean
         self.global_norm = reduction.global_norm
         self.share = reduction.share
-        self.max_grad_norm = max_grad_norm
+        self.max_norm, self.max_value, self.spike = limits.norm, limits.value, limits.spike
 
     def construct(
         self,
@@ -104,19 +106,22 @@ class MeanUpdate(nn.Cell):
         loss, tokens, gradients = self.token_mean(loss_sum, token_count, gradients)
         norm = self.global_norm(gradients) / scale
         factor = 1.0 / scale
-        if self.max_grad_norm is not None:
-            limit = self.max_grad_norm / (norm + _NORM_MARGIN)
+        if self.max_norm is not None:
+            limit = self.max_norm / (norm + _NORM_MARGIN)
             factor = factor * ops.minimum(limit, ops.ones_like(limit))
-        # Without a target there is no gradient: an update would only decay weights and moments.
-        if ops.isfinite(norm) and tokens > 0:
+        # A norm that is no number is below nothing. Without a target an update would only decay weights and moments.
+        if norm < self.spike and tokens > 0:
             scaled: tuple[Tensor, ...] = ()
             for gradient in gradients:
-                scaled = (*scaled, gradient * factor)
+                gradient = gradient * factor
+                if self.max_value is not None:
+                    gradient = mint.clamp(gradient, -self.max_value, self.max_value)
+                scaled = (*scaled, gradient)
             loss = ops.depend(loss, self.update(scaled, number, learning_rate))
         return loss, norm, tokens
 
 
-class WholeStep(nn.Cell):
+class WholeStep(KeptGraph):
     """A step of one micro batch."""
 
     def __init__(self, loss_sum: LossSum, mean_update: MeanUpdate):
@@ -191,7 +196,7 @@ class AddGradients(nn.Cell):
         return is_first
 
 
-class AddMicroBatch(nn.Cell):
+class AddMicroBatch(KeptGraph):
     """Adds one micro batch to the sums."""
 
     def __init__(self, loss_sum: LossSum, parameters: ParameterTuple, sums: Sums):
@@ -224,7 +229,7 @@ class AddMicroBatch(nn.Cell):
         return ops.assign(self.sums.loss, mint.where(is_first, loss_sum, self.sums.loss + loss_sum)), *added
 
 
-class EndOfStep(nn.Cell):
+class EndOfStep(KeptGraph):
     """The update by the sums of all micro batches.
 
     After its first run the parameters may change in place only: MindSpore 2.10 goes on updating the old tensor of a

@@ -15,6 +15,7 @@ from mindspore import Parameter, Tensor, nn
 
 from mf_models.layers.dropout import connect_dropout, set_dropout_key
 from mf_train.step.batch_tensors import tensors_of
+from mf_train.step.gradient_limits import NO_LIMITS, GradientLimits
 from mf_train.step.graphs import (
     AddMicroBatch,
     EndOfStep,
@@ -40,6 +41,7 @@ class Outcome:
         grad_norm: global norm of the mean loss's gradients before clipping.
         tokens: targets that counted, over all ranks.
         overflow: whether the gradients were not finite, so that nothing changed.
+        spike: whether the norm was finite and too large for an update.
         added_losses: what the network added to the mean loss, by name; of this rank's rows, and not in `loss`.
     """
 
@@ -47,18 +49,29 @@ class Outcome:
     grad_norm: float
     tokens: int
     overflow: bool
+    spike: bool = False
     added_losses: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def applied(self) -> bool:
         """Whether parameters and optimizer state changed."""
-        return not self.overflow and self.tokens > 0
+        return not (self.overflow or self.spike) and self.tokens > 0
 
 
-def outcome_of(loss: Tensor, norm: Tensor, tokens: Tensor) -> Outcome:
-    """What a step reports, from the scalars that its graph gives."""
+def outcome_of(loss: Tensor, norm: Tensor, tokens: Tensor, limits: GradientLimits) -> Outcome:
+    """What a step reports, from the scalars that its graph gives.
+
+    Args:
+        loss: see `Outcome`, [], as the others.
+        norm: see `Outcome`.
+        tokens: see `Outcome`.
+        limits: see `StepRules`.
+    """
     grad_norm = float(norm.asnumpy())
-    return Outcome(float(loss.asnumpy()), grad_norm, int(tokens.asnumpy()), not math.isfinite(grad_norm))
+    is_finite = math.isfinite(grad_norm)
+    return Outcome(
+        float(loss.asnumpy()), grad_norm, int(tokens.asnumpy()), not is_finite, is_finite and grad_norm >= limits.spike
+    )
 
 
 Results = tuple[Scalars, list[list[Tensor]]]
@@ -69,14 +82,14 @@ class StepRules:
     """What holds for every step of a run.
 
     Attributes:
-        max_grad_norm: largest global norm of the gradients; None leaves them as they are.
+        limits: what is done about large gradients.
         micro_batches: equal parts of a rank's rows that are differentiated one after another, so that the activations
             of one part are in memory at a time.
         seed: what the choices of dropout follow from, with the number of the update and that of the row.
         data_rank: number of this rank among those that share the rows of a step.
     """
 
-    max_grad_norm: float | None = None
+    limits: GradientLimits = NO_LIMITS
     micro_batches: int = 1
     seed: int = 0
     data_rank: int = 0
@@ -124,7 +137,7 @@ class TrainingStep:
         self._rules, self._dropout_key = rules, connect_dropout(model)
         self._loss_names = model.loss_names
         loss_sum = LossSum(model, objective)
-        mean_update = MeanUpdate(update, reduction, rules.max_grad_norm)
+        mean_update = MeanUpdate(update, reduction, rules.limits)
         self._graphs: _OneGraph | _TwoGraphs = (
             _OneGraph(loss_sum, mean_update)
             if rules.micro_batches == 1
@@ -145,7 +158,7 @@ class TrainingStep:
     def __call__(self, examples: Examples, *, scale: float, number: int, learning_rate: Rates) -> Outcome:
         """Do one step.
 
-        Where the gradients are not finite, or no target counts, no parameter and no optimizer state changes.
+        Where the gradients are not finite or a spike, or no target counts, no parameter and no optimizer state changes.
 
         Args:
             examples: this rank's rows.
@@ -158,7 +171,10 @@ class TrainingStep:
             self._rules.set_dropout_key(self._dropout_key, examples, number, row)
 
         scalars, added = self._graphs.run(examples, (scale, number, learning_rate), begin_part)
-        return replace(outcome_of(*scalars), added_losses=dict(zip(self._loss_names, _means(added), strict=True)))
+        return replace(
+            outcome_of(*scalars, self._rules.limits),
+            added_losses=dict(zip(self._loss_names, _means(added), strict=True)),
+        )
 
 
 class _OneGraph:

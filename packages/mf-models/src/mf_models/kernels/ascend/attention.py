@@ -1,14 +1,18 @@
 """Scaled dot-product attention by FlashAttentionScore, which never holds the scores of all keys at once.
 
 Legend: B batch, N query heads, K key/value heads, T query tokens, S key tokens, H width of query and key heads, V width
-of value heads, W width that the operator works with.
+of value heads, W width that the operator works with, C = rotated part of H / 2; ... dims in the order of a layout.
 """
 
 import mindspore as ms
 from mindspore import Tensor, ops
 from mindspore.ops.auto_generate import FlashAttentionScore
 
+from mf_models.kernels.ascend.rotary import turn
 from mf_models.kernels.general_attention import general_attention as composed_attention
+
+Heads = tuple[Tensor, Tensor, Tensor]
+"""Queries, keys and values, all in one layout of the operator."""
 
 _concat = ops.Concat(-1)
 
@@ -27,6 +31,9 @@ _FAR = -1e8
 _WHOLE_MASK, _CAUSAL, _BAND = 1, 2, 4
 """Modes of the operator: how it reads its mask."""
 
+_HEADS_FIRST, _TOKENS_FIRST = "BNSD", "BSND"
+"""The operator's names of the layouts [B, N, T, H] and [B, T, N, H]."""
+
 
 def attention(
     q_BNTH: Tensor, k_BKSH: Tensor, v_BKSV: Tensor, mask_BTS: Tensor, scale: float, span: int | None = None
@@ -40,13 +47,25 @@ def attention(
     if span is None:
         batch, _, keys = mask_BTS.shape
         hidden = _hidden(mask_BTS.reshape((batch, 1, tokens, keys)), q_BNTH.shape[0])
-        attend = FlashAttentionScore(q_BNTH.shape[1], 1.0, scale, _ALL_TOKENS, _ALL_TOKENS, 0, "BNSD", _WHOLE_MASK)
+        attend = FlashAttentionScore(
+            q_BNTH.shape[1], 1.0, scale, _ALL_TOKENS, _ALL_TOKENS, 0, _HEADS_FIRST, _WHOLE_MASK
+        )
         return _attend(attend, (q_BNTH, k_BKSH, v_BKSV), None, hidden)
-    mode, before = (_CAUSAL, _ALL_TOKENS) if span >= tokens else (_BAND, span - 1)
-    places = ops.arange(_TRIANGLE)
-    hidden = places.reshape((1, -1)) > places.reshape((-1, 1))
-    attend = FlashAttentionScore(q_BNTH.shape[1], 1.0, scale, before, 0, 0, "BNSD", mode)
-    return _attend(attend, (q_BNTH, k_BKSH, v_BKSV), None, hidden)
+    return _attend_causally((q_BNTH, k_BKSH, v_BKSV), (_HEADS_FIRST, q_BNTH.shape[1], tokens), scale, span)
+
+
+def rotary_attention(
+    q_BTNH: Tensor, k_BTKH: Tensor, v_BTKH: Tensor, cos_B1TC: Tensor, sin_B1TC: Tensor, scale: float, span: int
+) -> Tensor:
+    """As `mf_models.kernels.native.operators.NativeAttention`; [B, T, N, H].
+
+    The operators take the projections' layout as it is, so that no tensor is transposed, forward or backward.
+    """
+    batch, _, tokens, half = cos_B1TC.shape
+    cos_BT1C = cos_B1TC.reshape((batch, tokens, 1, half))
+    sin_BT1C = sin_B1TC.reshape((batch, tokens, 1, half))
+    heads = turn(q_BTNH, cos_BT1C, sin_BT1C), turn(k_BTKH, cos_BT1C, sin_BT1C), v_BTKH
+    return _attend_causally(heads, (_TOKENS_FIRST, q_BTNH.shape[2], tokens), scale, span)
 
 
 def general_attention(
@@ -64,20 +83,34 @@ def general_attention(
     shift_BNTS = ops.broadcast_to(shift_BNTS, (mask_BNTS.shape[0], heads, tokens, k_BKSH.shape[2]))
     # What is hidden is hidden from all heads.
     hidden = _hidden(mask_BNTS[:, :1], batch)
-    attend = FlashAttentionScore(heads, 1.0, scale, _ALL_TOKENS, _ALL_TOKENS, 0, "BNSD", _WHOLE_MASK)
+    attend = FlashAttentionScore(heads, 1.0, scale, _ALL_TOKENS, _ALL_TOKENS, 0, _HEADS_FIRST, _WHOLE_MASK)
     return _attend(attend, (q_BNTH, k_BKSH, v_BKSV), shift_BNTS, hidden)
 
 
-def _attend(
-    attend: FlashAttentionScore, heads: tuple[Tensor, Tensor, Tensor], shift: Tensor | None, hidden: Tensor
-) -> Tensor:
-    """The operator's result [B, N, T, V], in the type of the queries."""
-    q_BNTH, k_BKSH, v_BKSV = heads
-    value_dim = v_BKSV.shape[3]
-    width = -(-max(q_BNTH.shape[3], value_dim) // _LANES) * _LANES
-    q_BNTW, k_BKSW, v_BKSW = _widened(q_BNTH, width), _widened(k_BKSH, width), _widened(v_BKSV, width)
-    out_BNTW = attend(q_BNTW, k_BKSW, v_BKSW, shift, None, None, hidden)[3]
-    return out_BNTW[..., :value_dim].astype(q_BNTH.dtype)
+def _attend_causally(heads: Heads, sizes: tuple[str, int, int], scale: float, span: int) -> Tensor:
+    """Attention from each query to the last `span` keys up to its own.
+
+    Args:
+        heads: see `_attend`.
+        sizes: layout, query heads and tokens.
+        scale: factor of the scores.
+        span: how many keys a query sees at most.
+    """
+    layout, query_heads, tokens = sizes
+    mode, before = (_CAUSAL, _ALL_TOKENS) if span >= tokens else (_BAND, span - 1)
+    places = ops.arange(_TRIANGLE)
+    hidden = places.reshape((1, -1)) > places.reshape((-1, 1))
+    attend = FlashAttentionScore(query_heads, 1.0, scale, before, 0, 0, layout, mode)
+    return _attend(attend, heads, None, hidden)
+
+
+def _attend(attend: FlashAttentionScore, heads: Heads, shift: Tensor | None, hidden: Tensor) -> Tensor:
+    """The operator's result [..., V] in the layout and the type of the queries."""
+    q, k, v = heads
+    value_dim = v.shape[3]
+    width = -(-max(q.shape[3], value_dim) // _LANES) * _LANES
+    out = attend(_widened(q, width), _widened(k, width), _widened(v, width), shift, None, None, hidden)[3]
+    return out[..., :value_dim].astype(q.dtype)
 
 
 def _hidden(mask_B1TS: Tensor, batch: int) -> Tensor:
@@ -85,12 +118,12 @@ def _hidden(mask_B1TS: Tensor, batch: int) -> Tensor:
     return ops.broadcast_to(mask_B1TS < _FAR, (batch, *mask_B1TS.shape[1:]))
 
 
-def _widened(x_BNTH: Tensor, width: int) -> Tensor:
-    """Heads [B, N, T, W] in a type that the operator has; zeros behind each head change no score and no result."""
-    missing = width - x_BNTH.shape[3]
+def _widened(x: Tensor, width: int) -> Tensor:
+    """Heads [..., W] in a type that the operator has; zeros behind each head change no score and no result."""
+    missing = width - x.shape[3]
     if missing > 0:
-        x_BNTH = _concat((x_BNTH, ops.zeros((*x_BNTH.shape[:3], missing), x_BNTH.dtype)))
-    return x_BNTH.astype(_narrow_type(x_BNTH))
+        x = _concat((x, ops.zeros((*x.shape[:3], missing), x.dtype)))
+    return x.astype(_narrow_type(x))
 
 
 def _narrow_type(x: Tensor) -> ms.Type:

@@ -3,10 +3,15 @@
 from mindspore import Tensor, ops
 from mindspore.ops.auto_generate import rotary_position_embedding
 
+from mf_models.kernels.rotary import rotate as composed_rotation
+
 _concat = ops.Concat(-1)
 
 _PAIRS_APART = 0
 """The operator's mode for pairs (x[i], x[i + C])."""
+
+_MOST_HEADS = 8
+"""Heads of all rows together, for each token, that the operator takes where heads stand before tokens."""
 
 
 def rotate(x_BNTH: Tensor, cos_B1TC: Tensor, sin_B1TC: Tensor) -> Tensor:
@@ -14,12 +19,29 @@ def rotate(x_BNTH: Tensor, cos_B1TC: Tensor, sin_B1TC: Tensor) -> Tensor:
 
     The rotation is computed in the type of the angles, and its result has that of the heads.
     """
-    turned_dim = 2 * cos_B1TC.shape[-1]
+    batch, heads, tokens, _ = x_BNTH.shape
+    if batch * heads > _MOST_HEADS * tokens:
+        return composed_rotation(x_BNTH.astype(cos_B1TC.dtype), cos_B1TC, sin_B1TC).astype(x_BNTH.dtype)
+    return turn(x_BNTH, cos_B1TC, sin_B1TC)
+
+
+def turn(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """The operator's rotation, see `rotate`.
+
+    Args:
+        x: [B, N, T, H], or [B, T, N, H], of which it takes any number of heads.
+        cos: [B or 1, 1, T, C], or [B or 1, T, 1, C].
+        sin: likewise.
+
+    Returns:
+        What has the shape of `x`.
+    """
+    turned_dim = 2 * cos.shape[-1]
     # The operator takes an angle for each element; the compiler makes these once for all layers.
-    cos_B1TE = _concat((cos_B1TC, cos_B1TC))
-    sin_B1TE = _concat((sin_B1TC, sin_B1TC))
-    first_BNTE = x_BNTH[..., :turned_dim].astype(cos_B1TC.dtype)
-    turned_BNTE = rotary_position_embedding(first_BNTE, cos_B1TE, sin_B1TE, _PAIRS_APART).astype(x_BNTH.dtype)
-    if turned_dim == x_BNTH.shape[-1]:
-        return turned_BNTE
-    return _concat((turned_BNTE, x_BNTH[..., turned_dim:]))
+    cos_E = _concat((cos, cos))
+    sin_E = _concat((sin, sin))
+    first_E = x[..., :turned_dim].astype(cos.dtype)
+    turned_E = rotary_position_embedding(first_E, cos_E, sin_E, _PAIRS_APART).astype(x.dtype)
+    if turned_dim == x.shape[-1]:
+        return turned_E
+    return _concat((turned_E, x[..., turned_dim:]))

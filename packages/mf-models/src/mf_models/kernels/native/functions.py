@@ -1,6 +1,5 @@
 """The compiled operators as functions of graph code, by the names that `mf_models.kernels.select` has for them."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from mf_models.kernels.native.operators import (
 )
 
 
-def native_functions(library: Path) -> dict[str, Callable[..., Any]]:
+def native_functions(library: Path) -> dict[str, Any]:
     """Functions rather than cells: a layer that keeps one has no further part by it.
 
     Args:

@@ -3,12 +3,13 @@
 import hashlib
 import logging
 import os
-import platform
 import shutil
 import subprocess
 import tempfile
 from functools import lru_cache
 from pathlib import Path
+
+from mf_models.machine import processor, user_cache
 
 SWITCH = "MF_NATIVE_KERNELS"
 """Environment variable: 0 leaves these operators out, so that those composed of MindSpore's own take their place."""
@@ -38,7 +39,7 @@ def native_library() -> Path | None:
         _log.info("no C++ compiler, so training is slower than it could be. Install one, for example: apt install g++")
         return None
     try:
-        library = _cache() / f"{_recipe(compiler)}.so"
+        library = user_cache("kernels") / f"{_recipe(compiler)}.so"
         if not library.exists():
             _compile(compiler, library)
         return library
@@ -48,27 +49,14 @@ def native_library() -> Path | None:
         return None
 
 
-def _cache() -> Path:
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return (root / "mf" / "kernels").absolute()
-
-
 def _recipe(compiler: str) -> str:
-    """Everything that decides the library, as one word."""
+    """Everything that decides the library, as one word; `-march=native` depends on the processor."""
     recipe = hashlib.sha256(" ".join(_FLAGS).encode())
     for path in sorted(_SOURCES.iterdir()):
         recipe.update(path.name.encode() + path.read_bytes())
     recipe.update(_run(compiler, "--version").encode())
-    recipe.update(_processor().encode())
+    recipe.update(processor().encode())
     return recipe.hexdigest()[:32]
-
-
-def _processor() -> str:
-    """Name and abilities of the processor, on which `-march=native` depends."""
-    information = Path("/proc/cpuinfo")
-    lines = information.read_text(encoding="utf-8").splitlines() if information.exists() else []
-    telling = ("model name", "flags", "CPU part", "Features")
-    return "\n".join([platform.machine(), *sorted({line for line in lines if line.startswith(telling)})])
 
 
 def _compile(compiler: str, library: Path) -> None:

@@ -12,6 +12,7 @@ from mf_ckpt import ArraySource, lora
 from mf_ckpt.keymap.keymap import Step
 from mf_ckpt.keymap.rows import apply
 from mf_config.problems import UserError
+from mf_models.config_keys.classes import SCORE
 from mf_models.layers.causal_lm import CausalLanguageModel
 from mf_models.networks import parameters
 from mf_models.pet.lora.keys import LoraKeys
@@ -161,7 +162,7 @@ class LoraAdaptation:
             "rank_pattern": {re.escape(t.module): t.rank for t in targets if t.rank != section.lora_rank},
             "alpha_pattern": {re.escape(t.module): t.alpha for t in targets if t.alpha != section.lora_alpha},
             "target_modules": self._target_modules,
-            "task_type": "CAUSAL_LM",
+            "task_type": "SEQ_CLS" if SCORE in self._unfrozen else "CAUSAL_LM",
             "use_dora": False,
             "use_rslora": section.use_rslora,
         }

@@ -8,6 +8,7 @@ import numpy as np
 from mindspore import Parameter, Tensor
 
 from mf_config.problems import UserError
+from mf_models.config_keys.classes import SCORE
 from mf_models.initializers import uniform_values
 from mf_models.layers.causal_lm import CausalLanguageModel
 from mf_models.layers.dropout import connect_dropout
@@ -75,17 +76,18 @@ def _put_beside(target: Target, linears: dict[str, Linear], seed: int, dropout_r
 
 
 def _freeze(section: LoraKeys, cell: CausalLanguageModel, names: ParameterNames) -> None:
-    """Leave the new matrices to be trained, and what the shell patterns of the section say of them and of weights.
+    """Leave the new matrices and a head of classes to be trained, and what the section's shell patterns say.
 
-    What both lists name stays as it is. Source: MindPet, graph/freeze_utils.py.
+    What both lists name stays as it is. The head is trained whole, as by PEFT for the task SEQ_CLS.
+
+    Source: MindPet, graph/freeze_utils.py.
     """
     for parameter in cell.get_parameters():
         called = names.of.get(parameter.name, (parameter.name,))
         frozen, trained = (_is_named(called, patterns) for patterns in (section.freeze_include, section.freeze_exclude))
         # All that is no weight of the family's and takes a gradient was put there just now.
-        parameter.requires_grad = parameter.requires_grad and (
-            trained if frozen != trained else parameter.name not in names.of
-        )
+        is_own = parameter.name not in names.of or SCORE in called
+        parameter.requires_grad = parameter.requires_grad and (trained if frozen != trained else is_own)
 
 
 def _is_named(names: Sequence[str], patterns: Iterable[str] | None) -> bool:

@@ -10,6 +10,7 @@ from typing import TypeVar
 from mf_ckpt import Join, Permute, Rename, Transpose
 from mf_ckpt.keymap.keymap import Step
 from mf_config.problems import UserError, name_values
+from mf_models.config_keys.classes import SCORE
 from mf_models.family_tables.transposed import TransposedJoin
 from mf_models.model_config import ModelConfig
 from mf_models.pet.lora.keys import LoraKeys, Names
@@ -70,7 +71,7 @@ class ParameterNames:
         steps = family.key_map(config).steps(weights)
         form = family.forms(config).get("mindspore")
         others: dict[str, list[str]] = {name: [] for step in steps for name in step.targets}
-        for step in form.steps(dict.fromkeys(others)) if form else ():
+        for step in form.steps(name for name in others if name != SCORE) if form else ():
             for name in step.sources:
                 others[name] += step.targets
         names = {}

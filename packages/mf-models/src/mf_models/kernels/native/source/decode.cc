@@ -113,6 +113,8 @@ class Worker {
   }
 
  private:
+  static constexpr int kKeysAtOnce = 4;
+
   Part part_of(int64_t count) const { return mf::part_of(count, thread_, threads_); }
 
   void multiply(const Matrix& matrix, Tokens tokens, Plane& out) {
@@ -186,10 +188,10 @@ class Worker {
     }
   }
 
-  // Calls f(task) for this thread's part of `count`.
+  // Calls f(task) for this thread's part of `count`: every so many, since later tokens see more keys.
   template <class F>
   void for_tasks(int64_t count, F f) {
-    for (int64_t task = count * thread_ / threads_; task < count * (thread_ + 1) / threads_; ++task) f(task);
+    for (int64_t task = thread_; task < count; task += threads_) f(task);
   }
 
   int64_t place_in_cache(int64_t token, int64_t place, int64_t kv_head) const {
@@ -218,47 +220,96 @@ class Worker {
     });
   }
 
-  // Calls f(number, place in the cache) for the keys that a token sees.
+  // Calls f(number, place in the cache, count) for the keys that a token sees, those of one block at a time.
   template <class F>
   void for_keys(const Block& block, int64_t token, int64_t kv_head, F f) {
-    const int64_t last = step_.places[token], first = std::max<int64_t>(0, last - block.window + 1);
+    const int64_t last = step_.places[token], first = first_key(block, token);
     for (int64_t key = first; key <= last;) {
-      const int64_t begin = place_in_cache(token, key, kv_head);
       const int64_t end = std::min(last + 1, (key / decoder_.block_tokens + 1) * decoder_.block_tokens);
-      for (int64_t at = begin; key < end; ++key, at += decoder_.token_step) f(key - first, at);
+      f(key - first, place_in_cache(token, key, kv_head), end - key);
+      key = end;
     }
+  }
+
+  int64_t first_key(const Block& block, int64_t token) const {
+    return std::max<int64_t>(0, step_.places[token] - block.window + 1);
   }
 
   // One query, in `query_`, over the keys of its sequence; the result stands in `out_`.
   void attend_head(const Block& block, int64_t token, int64_t kv_head) {
-    const int64_t width = decoder_.head_width;
-    float highest = -INFINITY;
-    int64_t count = 0;
-    for_keys(block, token, kv_head, [&](int64_t number, int64_t at) {
-      Vector products{};
-      for_stretches(0, width, [&](int64_t d, int lanes) {
-        products += load_some(query_.data() + d, lanes) * load_some(block.keys + at + d, lanes);
-      });
-      float score = sum_of(products) * decoder_.score_scale;
-      if (decoder_.score_cap > 0.0f) score = decoder_.score_cap * std::tanh(score / decoder_.score_cap);
-      scores_[number] = score;
-      highest = std::max(highest, score);
-      count = number + 1;
+    const int64_t count = step_.places[token] - first_key(block, token) + 1;
+    for_keys(block, token, kv_head, [&](int64_t number, int64_t at, int64_t keys) {
+      float* to = scores_.data() + number;
+      for (; keys >= kKeysAtOnce; keys -= kKeysAtOnce, to += kKeysAtOnce, at += kKeysAtOnce * decoder_.token_step) {
+        Vector products[kKeysAtOnce] = {};
+        multiply_keys<kKeysAtOnce>(block.keys + at, products);
+        store_sums(to, products[0], products[1], products[2], products[3]);
+      }
+      for (; keys > 0; --keys, ++to, at += decoder_.token_step) {
+        Vector product[1] = {};
+        multiply_keys<1>(block.keys + at, product);
+        *to = sum_of(product[0]);
+      }
     });
-    Vector sums{};
+    const float sum = weigh_scores(count);
+    const Vector factor = splat(1.0f / sum);
+    int64_t d = 0;
+    for (; d + 4 * kLanes <= decoder_.head_width; d += 4 * kLanes) mix<4>(block, token, kv_head, d, kLanes, factor);
+    for_stretches(d, decoder_.head_width, [&](int64_t at, int lanes) {
+      mix<1>(block, token, kv_head, at, lanes, factor);
+    });
+  }
+
+  // Adds the products of the query with some keys that lie one behind another.
+  template <int kKeys>
+  void multiply_keys(const float* keys, Vector* products) const {
+    for_stretches(0, decoder_.head_width, [&](int64_t d, int lanes) {
+      const Vector query = load_some(query_.data() + d, lanes);
+      for (int key = 0; key < kKeys; ++key) {
+        products[key] += query * load_some(keys + key * decoder_.token_step + d, lanes);
+      }
+    });
+  }
+
+  // Makes weights of the first scores, and returns their sum.
+  float weigh_scores(int64_t count) {
+    float* const scores = scores_.data();
+    std::fill_n(scores + count, kLanes, -INFINITY);
+    Vector most = splat(-INFINITY), sums{};
+    for (int64_t at = 0; at < count; at += kLanes) {
+      Vector score = load(scores + at) * splat(decoder_.score_scale);
+      if (decoder_.score_cap > 0.0f) score = capped(score);
+      store(scores + at, score);
+      most = larger(most, score);
+    }
+    const Vector highest = splat(largest_of(most));
     for_stretches(0, count, [&](int64_t at, int lanes) {
-      store_some(scores_.data() + at, exponential(load_some(scores_.data() + at, lanes) - splat(highest)), lanes);
-      sums += load_some(scores_.data() + at, lanes);
+      store_some(scores + at, exponential(load_some(scores + at, lanes) - highest), lanes);
+      sums += load_some(scores + at, lanes);
     });
-    const float factor = 1.0f / sum_of(sums);
-    std::fill(out_.begin(), out_.end(), 0.0f);
-    for_keys(block, token, kv_head, [&](int64_t number, int64_t at) {
-      const Vector weight = splat(scores_[number] * factor);
-      for_stretches(0, width, [&](int64_t d, int lanes) {
-        store_some(out_.data() + d, load_some(out_.data() + d, lanes) + weight * load_some(block.values + at + d, lanes),
-                   lanes);
-      });
+    return sum_of(sums);
+  }
+
+  Vector capped(Vector score) const {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      score[lane] = decoder_.score_cap * std::tanh(score[lane] / decoder_.score_cap);
+    }
+    return score;
+  }
+
+  // The values of the keys by their weights: columns from `d` on, `kVectors` whole vectors or the first lanes of one.
+  template <int kVectors>
+  void mix(const Block& block, int64_t token, int64_t kv_head, int64_t d, int lanes, Vector factor) {
+    const int loaded = kVectors > 1 ? kLanes : lanes;
+    Vector sums[kVectors] = {};
+    for_keys(block, token, kv_head, [&](int64_t number, int64_t at, int64_t keys) {
+      for (int64_t key = 0; key < keys; ++key) {
+        const Vector weight = splat(scores_[number + key]);
+        const float* values = block.values + at + key * decoder_.token_step + d;
+        for (int i = 0; i < kVectors; ++i) sums[i] += weight * load_some(values + i * kLanes, loaded);
+      }
     });
+    for (int i = 0; i < kVectors; ++i) store_some(out_.data() + d + i * kLanes, sums[i] * factor, loaded);
   }
 
   void score() {

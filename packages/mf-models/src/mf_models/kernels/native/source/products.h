@@ -1,9 +1,12 @@
-// Products of a weight matrix, as it lies in memory, with some tokens: what decoding spends its time on.
+// Products of a weight matrix, as it lies in memory, with some tokens: what generation spends its time on.
 //
-// Each weight is read from memory once, and used for all tokens while it is in a register. The order of additions is the
-// same for any number of tokens, so what is computed beside a token does not change its bits.
+// Weights are read from memory once for all tokens: some rows stay in the cache while the tokens pass by, and each of
+// their vectors is used for several tokens while it is in a register. The order of additions is the same for any number
+// of tokens, so what is computed beside a token does not change its bits.
 #pragma once
 #include <algorithm>
+#include <cstdlib>
+#include <memory>
 #include <vector>
 
 #include "team.h"
@@ -11,14 +14,14 @@
 
 namespace mf {
 
-constexpr int kBlockWeights = 32;       // weights that share a scale
-constexpr int64_t kTokensAtOnce = 48;   // their values stay in the cache while all rows pass by
+constexpr int kBlockWeights = 32;    // weights that share a scale
+constexpr int64_t kRowsInCache = 32;  // stay there while the tokens pass by
 
-// Rows and tokens whose sums fit in the registers.
+// Rows and tokens whose sums fit in the registers. Integers take some for their scales.
 #ifdef __AVX512F__
-constexpr int kRowsAtOnce = 4, kTokensInRegisters = 6;
+constexpr int kRowsAtOnce = 4, kTokensAtOnce = 6, kTokensOfIntegers = 4;
 #else
-constexpr int kRowsAtOnce = 2, kTokensInRegisters = 2;
+constexpr int kRowsAtOnce = 2, kTokensAtOnce = 2, kTokensOfIntegers = 2;
 #endif
 
 inline int64_t padded(int64_t columns) { return (columns + kBlockWeights - 1) / kBlockWeights * kBlockWeights; }
@@ -38,102 +41,154 @@ struct Tokens {
   int64_t count, step;
 };
 
-// Memory of tokens.
+// Memory of tokens; each begins at a cache line, so that no vector lies in two.
 struct Plane {
-  std::vector<float> memory;
   int64_t count, step;
+  std::unique_ptr<float, decltype(&std::free)> memory;
 
-  Plane(int64_t count, int64_t width) : memory(count * padded(width), 0.0f), count(count), step(padded(width)) {}
+  Plane(int64_t count, int64_t width)
+      : count(count), step(padded(width)), memory(static_cast<float*>(std::aligned_alloc(64, bytes())), &std::free) {
+    std::memset(memory.get(), 0, bytes());
+  }
 
-  float* row(int64_t token) { return memory.data() + token * step; }
-  Tokens tokens() const { return Tokens{memory.data(), count, step}; }
+  float* row(int64_t token) { return memory.get() + token * step; }
+  Tokens tokens() const { return Tokens{memory.get(), count, step}; }
+
+ private:
+  size_t bytes() const { return sizeof(float) * std::max<int64_t>(count, 1) * step; }
 };
 
-// Rows of weights, from `row` on, and how they are read, 32 at a time.
+// Rows of floats and how they are read, some vectors at a time: first the whole steps, then the rest of a row.
 struct FloatRows {
-  const Matrix& matrix;
-  int64_t row;
+  static constexpr int kTokens = kTokensAtOnce, kVectors = 1;
+  const float* data;
+  int64_t columns, step;
 
-  void read(int number, int64_t block, Vector& first, Vector& second) const {
-    const int64_t at = block * kBlockWeights, left = matrix.columns - at;
-    const float* from = matrix.floats + (row + number) * matrix.columns + at;
-    if (left >= kBlockWeights) {
-      first = load(from);
-      second = load(from + kLanes);
-    } else {
-      first = load_some(from, static_cast<int>(std::min<int64_t>(left, kLanes)));
-      second = left > kLanes ? load_some(from + kLanes, static_cast<int>(left - kLanes)) : Vector{};
-    }
-  }
+  int64_t steps() const { return columns / kLanes; }
+  int rest() const { return static_cast<int>(columns % kLanes); }
+  FloatRows from(int64_t row) const { return FloatRows{data + row * step, columns, step}; }
+  void read(int row, int64_t number, Vector* to) const { to[0] = load(data + row * step + number * kLanes); }
+  void read_rest(int row, Vector* to) const { to[0] = load_some(data + row * step + steps() * kLanes, rest()); }
 };
 
+// Likewise of integers, whose last block is always whole.
 struct IntegerRows {
-  const Matrix& matrix;
-  int64_t row;
+  static constexpr int kTokens = kTokensOfIntegers, kVectors = kBlockWeights / kLanes;
+  const int8_t* integers;
+  const uint16_t* scales;
+  int64_t blocks;  // of a row
 
-  void read(int number, int64_t block, Vector& first, Vector& second) const {
-    const int64_t place = (row + number) * (padded(matrix.columns) / kBlockWeights) + block;
-    const Vector scale = splat(half_to_float(matrix.scales[place]));
-    first = widen(matrix.integers + place * kBlockWeights) * scale;
-    second = widen(matrix.integers + place * kBlockWeights + kLanes) * scale;
+  int64_t steps() const { return blocks; }
+  int rest() const { return 0; }
+  IntegerRows from(int64_t row) const {
+    return IntegerRows{integers + row * blocks * kBlockWeights, scales + row * blocks, blocks};
   }
+  void read(int row, int64_t number, Vector* to) const {
+    const int64_t place = row * blocks + number;
+    const Vector scale = splat(half_to_float(scales[place]));
+    for (int i = 0; i < kVectors; ++i) to[i] = widen(integers + place * kBlockWeights + i * kLanes) * scale;
+  }
+  void read_rest(int, Vector*) const {}
 };
 
 // kRows rows times kTokens tokens; the sums stay in registers. A product goes to out[token * out_step + number of row].
 template <class Rows, int kRows, int kTokens>
-inline void multiply_rows(Rows rows, const float* tokens, int64_t step, float* out, int64_t out_step) {
+inline void multiply_tile(const Rows rows, const float* bias, Tokens tokens, float* out, int64_t out_step) {
+  constexpr int kVectors = Rows::kVectors;
   Vector sums[kRows][kTokens] = {};
-  const int64_t blocks = padded(rows.matrix.columns) / kBlockWeights;
-  for (int64_t block = 0; block < blocks; ++block) {
-    const float* x = tokens + block * kBlockWeights;
-    Vector weights[2][kRows];
-    for (int i = 0; i < kRows; ++i) rows.read(i, block, weights[0][i], weights[1][i]);
-    for (int half = 0; half < 2; ++half)
+  const auto add = [&](int64_t number, auto read) {
+    const float* x = tokens.data + number * kVectors * kLanes;
+    Vector weights[kRows][kVectors];
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) read(i, weights[i]);
+#pragma GCC unroll 8
+    for (int part = 0; part < kVectors; ++part)
+#pragma GCC unroll 8
       for (int j = 0; j < kTokens; ++j) {
-        const Vector value = load(x + j * step + half * kLanes);
-        for (int i = 0; i < kRows; ++i) sums[i][j] += weights[half][i] * value;
+        const Vector value = load(x + j * tokens.step + part * kLanes);
+#pragma GCC unroll 8
+        for (int i = 0; i < kRows; ++i) sums[i][j] += weights[i][part] * value;
       }
-  }
-  for (int i = 0; i < kRows; ++i) {
-    const float bias = rows.matrix.bias ? rows.matrix.bias[rows.row + i] : 0.0f;
-    for (int j = 0; j < kTokens; ++j) out[j * out_step + i] = sum_of(sums[i][j]) + bias;
-  }
-}
-
-template <class Rows, int kRows>
-inline void multiply_tokens(Rows rows, Tokens tokens, float* out, int64_t out_step) {
-  int64_t token = 0;
-  const auto tile = [&](auto multiply, int count) {
-    for (; token + count <= tokens.count; token += count) {
-      multiply(rows, tokens.data + token * tokens.step, tokens.step, out + token * out_step, out_step);
-    }
   };
-  tile(multiply_rows<Rows, kRows, kTokensInRegisters>, kTokensInRegisters);
-  if constexpr (kTokensInRegisters > 4) tile(multiply_rows<Rows, kRows, 4>, 4);
-  if constexpr (kTokensInRegisters > 2) tile(multiply_rows<Rows, kRows, 2>, 2);
-  tile(multiply_rows<Rows, kRows, 1>, 1);
-}
-
-template <class Rows>
-inline void multiply_part(const Matrix& matrix, Part part, Tokens tokens, float* out, int64_t out_step) {
-  for (int64_t begin = 0; begin < tokens.count; begin += kTokensAtOnce) {
-    const int64_t count = std::min(kTokensAtOnce, tokens.count - begin);
-    const Tokens some{tokens.data + begin * tokens.step, count, tokens.step};
-    float* const to = out + begin * out_step;
-    int64_t row = part.begin;
-    for (; row + kRowsAtOnce <= part.end; row += kRowsAtOnce) {
-      multiply_tokens<Rows, kRowsAtOnce>(Rows{matrix, row}, some, to + row, out_step);
+  const int64_t steps = rows.steps();
+  for (int64_t number = 0; number < steps; ++number) add(number, [&](int i, Vector* to) { rows.read(i, number, to); });
+  if (rows.rest()) add(steps, [&](int i, Vector* to) { rows.read_rest(i, to); });
+#pragma GCC unroll 8
+  for (int j = 0; j < kTokens; ++j) {
+    float* const to = out + j * out_step;
+    if constexpr (kRows == 4) {
+      store_sums(to, sums[0][j], sums[1][j], sums[2][j], sums[3][j]);
+    } else {
+#pragma GCC unroll 8
+      for (int i = 0; i < kRows; ++i) to[i] = sum_of(sums[i][j]);
     }
-    for (; row < part.end; ++row) multiply_tokens<Rows, 1>(Rows{matrix, row}, some, to + row, out_step);
+    if (bias) {
+      for (int i = 0; i < kRows; ++i) to[i] += bias[i];
+    }
   }
 }
 
-// Some rows of a matrix times all tokens: out[token * out_step + row].
+// Some rows times as many tokens as go in whole tiles of kTokens, from `done` on; counts them there.
+template <class Rows, int kTokens>
+inline void multiply_tiles(const Rows rows, int64_t count, const float* bias, Tokens tokens, int64_t& done, float* out,
+                           int64_t out_step) {
+  for (; done + kTokens <= tokens.count; done += kTokens) {
+    const Tokens some{tokens.data + done * tokens.step, kTokens, tokens.step};
+    float* const to = out + done * out_step;
+    int64_t row = 0;
+    const auto bias_of = [&] { return bias ? bias + row : nullptr; };
+    for (; row + kRowsAtOnce <= count; row += kRowsAtOnce) {
+      multiply_tile<Rows, kRowsAtOnce, kTokens>(rows.from(row), bias_of(), some, to + row, out_step);
+    }
+    for (; row < count; ++row) multiply_tile<Rows, 1, kTokens>(rows.from(row), bias_of(), some, to + row, out_step);
+  }
+}
+
+// Some rows times all tokens: out[token * out_step + number of row].
+template <class Rows>
+inline void multiply_rows(const Rows rows, int64_t count, const float* bias, Tokens tokens, float* out,
+                          int64_t out_step) {
+  int64_t done = 0;
+  if constexpr (Rows::kTokens > 4) multiply_tiles<Rows, Rows::kTokens>(rows, count, bias, tokens, done, out, out_step);
+  if constexpr (Rows::kTokens > 2) multiply_tiles<Rows, 4>(rows, count, bias, tokens, done, out, out_step);
+  multiply_tiles<Rows, 2>(rows, count, bias, tokens, done, out, out_step);
+  multiply_tiles<Rows, 1>(rows, count, bias, tokens, done, out, out_step);
+}
+
+// The weights of some rows of integers, as floats.
+inline FloatRows expanded(const IntegerRows rows, int64_t count, std::vector<float>& memory) {
+  const int64_t step = rows.blocks * kBlockWeights;
+  memory.resize(count * step);
+  for (int64_t row = 0; row < count; ++row)
+    for (int64_t block = 0; block < rows.blocks; ++block) {
+      Vector weights[IntegerRows::kVectors];
+      rows.read(static_cast<int>(row), block, weights);
+      for (int i = 0; i < IntegerRows::kVectors; ++i) {
+        store(memory.data() + row * step + block * kBlockWeights + i * kLanes, weights[i]);
+      }
+    }
+  return FloatRows{memory.data(), step, step};
+}
+
+// Part of the rows of a matrix times all tokens: out[token * out_step + row].
 inline void multiply_part(const Matrix& matrix, Part part, Tokens tokens, float* out, int64_t out_step) {
-  if (matrix.integers) {
-    multiply_part<IntegerRows>(matrix, part, tokens, out, out_step);
-  } else {
-    multiply_part<FloatRows>(matrix, part, tokens, out, out_step);
+  std::vector<float> memory;
+  for (int64_t row = part.begin; row < part.end; row += kRowsInCache) {
+    const int64_t count = std::min(kRowsInCache, part.end - row);
+    const float* bias = matrix.bias ? matrix.bias + row : nullptr;
+    if (!matrix.integers) {
+      const FloatRows rows{matrix.floats, matrix.columns, matrix.columns};
+      multiply_rows(rows.from(row), count, bias, tokens, out + row, out_step);
+      continue;
+    }
+    const int64_t blocks = padded(matrix.columns) / kBlockWeights;
+    const IntegerRows rows = IntegerRows{matrix.integers, matrix.scales, blocks}.from(row);
+    // Where each weight is used by more than one tile, it is widened once for all of them.
+    if (tokens.count > kTokensOfIntegers) {
+      multiply_rows(expanded(rows, count, memory), count, bias, tokens, out + row, out_step);
+    } else {
+      multiply_rows(rows, count, bias, tokens, out + row, out_step);
+    }
   }
 }
 

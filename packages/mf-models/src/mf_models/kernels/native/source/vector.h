@@ -72,6 +72,23 @@ inline float sum_of(Vector value) {
   return value[0];
 }
 
+// Four sums one after another, each with the bits of `sum_of`.
+inline void store_sums(float* to, Vector a, Vector b, Vector c, Vector d) {
+#ifdef __AVX512F__
+  // Halves are added, then quarters, pairs and single lanes, of several sums at a time.
+  const auto halves = [](__m512 x, __m512 y) {
+    return _mm512_add_ps(_mm512_shuffle_f32x4(x, y, 0x44), _mm512_shuffle_f32x4(x, y, 0xee));
+  };
+  const __m512 ab = halves((__m512)a, (__m512)b), cd = halves((__m512)c, (__m512)d);
+  __m512 sums = _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd));
+  sums = _mm512_add_ps(sums, _mm512_permute_ps(sums, 0x4e));
+  sums = _mm512_add_ps(sums, _mm512_permute_ps(sums, 0xb1));
+  _mm_storeu_ps(to, _mm512_castps512_ps128(_mm512_maskz_compress_ps(0x1111, sums)));
+#else
+  to[0] = sum_of(a), to[1] = sum_of(b), to[2] = sum_of(c), to[3] = sum_of(d);
+#endif
+}
+
 inline float largest_of(Vector value) {
   float found = value[0];
   for (int lane = 1; lane < kLanes; ++lane) found = value[lane] > found ? value[lane] : found;
