@@ -98,12 +98,25 @@ def test_a_folder_is_read_in_order_of_paths(bpe_chat, tmp_path):
         ({"input_ids": [1, 2, 3], "labels": [1, 2]}, "row 0 has 3 input_ids, 2 labels"),
         ({"input_ids": [1, 900, 3]}, "row 0 holds the id 900, .* Allowed: 0 to 899"),
         ({"input_ids": [1, -1, 3]}, "row 0 holds the id -1"),
+        ({"input_ids": [1, 2, 3], "labels": [-100, 2, 900]}, "row 0 holds the id 900, .* Allowed: 0 to 899"),
     ],
 )
 def test_rows_that_do_not_fit_the_run_are_named(bpe_chat, tmp_path, row, message):
     path = written(tmp_path / "a.mindrecord", [row])
     with pytest.raises(UserError, match=rf"a\.mindrecord: {message}"):
         open_rows(bpe_chat, 2, dataset_dir=path)[np.array([0])]
+
+
+@pytest.mark.parametrize("column", ["input_ids", "labels"])
+def test_a_model_may_have_more_ids_than_its_tokenizer(bpe_chat, tmp_path, column):
+    usual = {"input_ids": [1, 2, 3], "labels": [1, 2, 3]}
+    rows = [usual | {column: [1, 2, 905]}, usual | {column: [1, 2, 960]}]
+    path = written(tmp_path / "a.mindrecord", rows)
+    settings = RowSettings(vocab_size=960)
+    opened = open_dataset(MindDataset(dataset_dir=path), CausalLanguageModelDataset(), bpe_chat, 2, settings=settings)
+    assert opened[np.array([0])][column][0].tolist() == [1, 2, 905]
+    with pytest.raises(UserError, match=r"row 1 holds the id 960, .* Allowed: 0 to 959"):
+        opened[np.array([1])]
 
 
 def test_files_that_can_not_be_read_are_named(bpe_chat, tmp_path):

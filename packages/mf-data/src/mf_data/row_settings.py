@@ -17,6 +17,8 @@ class RowSettings:
         max_target_length: tokens of an answer (KeyWordGenDataset).
         max_seq_length: tokens of a conversation (MultiTurnDataset); `seq_length` where None.
         input_columns: columns of stored rows to read (MindDataset); those that are there where None.
+        vocab_size: ids of stored rows from this one on are refused; those that are not the tokenizer's where None. A
+            model may have more than its tokenizer.
     """
 
     eod_reset: bool = False
@@ -25,10 +27,11 @@ class RowSettings:
     max_target_length: int | None = None
     max_seq_length: int | None = None
     input_columns: tuple[str, ...] | None = None
+    vocab_size: int | None = None
 
     @classmethod
-    def of(cls, section: DatasetSection) -> Self:
-        """The settings of a data set's section."""
+    def of(cls, section: DatasetSection, vocab_size: int | None = None) -> Self:
+        """The settings of a data set's section, and the number of ids that the model has."""
         return cls(
             eod_reset=section.eod_reset,
             eod_token_id=section.eod_token_id,
@@ -36,4 +39,5 @@ class RowSettings:
             max_target_length=section.max_target_length,
             max_seq_length=section.max_seq_length,
             input_columns=section.input_columns,
+            vocab_size=vocab_size,
         )

@@ -99,6 +99,7 @@ class StoredRows:
         seq_length: int,
         tokenizer: Tokenizer,
         columns: Sequence[str] | None = None,
+        vocab_size: int | None = None,
     ):
         """Takes the open files.
 
@@ -108,12 +109,13 @@ class StoredRows:
             tokenizer: that with which the rows were prepared.
             columns: the columns to read; where None, `input_ids`, `labels` or `target_ids`, and `attention_mask` as far
                 as they are there.
+            vocab_size: ids from this one on are refused; those that are not the tokenizer's where None.
         Raises:
             UserError: a file lacks a column, or it is not known what one means.
         """
         self._files = files
         self._seq_length = seq_length
-        self._vocab_size, self._end = tokenizer.vocab_size, tokenizer.eos_id
+        self._vocab_size, self._end = vocab_size or tokenizer.vocab_size, tokenizer.eos_id
         self._pad = filling(tokenizer)
         unknown = set(columns or ()) - {*_KNOWN, _TARGETS}
         if unknown:
@@ -187,12 +189,13 @@ class StoredRows:
             raise UserError(
                 f"{file.path}: row {row} has {lengths}. Allowed: seq_length + 1 = {self._seq_length + 1} of each."
             )
-        outside = (stored < 0) | (stored >= self._vocab_size)
-        if outside.any():
-            raise UserError(
-                f"{file.path}: row {row} holds the id {stored[outside][0]}, which is not in the vocabulary. "
-                f"Allowed: 0 to {self._vocab_size - 1}; ids that the run's own tokenizer made."
-            )
+        for found in (stored,) if targets is None else (stored, targets[targets != IGNORED]):
+            outside = (found < 0) | (found >= self._vocab_size)
+            if outside.any():
+                raise UserError(
+                    f"{file.path}: row {row} holds the id {found[outside][0]}, which is not in the vocabulary. "
+                    f"Allowed: 0 to {self._vocab_size - 1}; ids that the run's own tokenizer made."
+                )
         ids[: len(stored)] = stored
         learnt = targets if targets is not None else self._without_padding(stored)
         if MASK in self._columns:

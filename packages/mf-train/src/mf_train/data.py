@@ -176,10 +176,9 @@ class RunData:
         return training
 
     def _rows(self, section: DatasetSection, task: Any, purpose: str) -> Rows:
-        seq_length = self._config.model.model_config.seq_length
-        rows = mf_data.open_dataset(
-            section.data_loader, task, self.tokenizer, seq_length, settings=RowSettings.of(section)
-        )
+        model_config = self._config.model.model_config
+        seq_length, settings = model_config.seq_length, RowSettings.of(section, model_config.vocab_size)
+        rows = mf_data.open_dataset(section.data_loader, task, self.tokenizer, seq_length, settings=settings)
         _log.info("%s text: %d rows of %d tokens", purpose, len(rows), seq_length)
         return rows
 

@@ -60,6 +60,5 @@ class IndexedDataLoader(ShardedKeys):
         documents = None
         if self.split is not None:
             documents = split_documents(self.split, len(file.documents) - 1)[_PARTS.index(self.part)]
-        return IndexedRows(
-            file, seq_length, documents=documents, vocab_size=tokenizer.vocab_size, pad_id=filling(tokenizer)
-        )
+        vocab_size = settings.vocab_size or tokenizer.vocab_size
+        return IndexedRows(file, seq_length, documents=documents, vocab_size=vocab_size, pad_id=filling(tokenizer))

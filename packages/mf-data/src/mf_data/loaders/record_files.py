@@ -47,7 +47,7 @@ class RecordFileKeys(ShardedKeys, ABC):
 
     def prepared_rows(self, seq_length: int, tokenizer: Tokenizer, settings: RowSettings) -> StoredRows:
         """The rows; see `mf_data.documents.PreparedLoader`."""
-        return StoredRows(self.stored_files(), seq_length, tokenizer, self.columns(settings))
+        return StoredRows(self.stored_files(), seq_length, tokenizer, self.columns(settings), settings.vocab_size)
 
     def places(self) -> list[tuple[str, str]]:
         """The files and folders to read, each with the key that names it.
