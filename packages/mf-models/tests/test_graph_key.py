@@ -20,6 +20,13 @@ from mf_models.graph_cache.description import UndescribedError
 from mf_models.graph_cache.key import key_of
 from mf_models.networks import build
 
+
+@pytest.fixture(autouse=True)
+def _a_program_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes that share the tests of a run have no program of their own."""
+    monkeypatch.setattr(sys, "argv", [__file__])
+
+
 SCALE = 2.0
 X = Tensor(np.zeros((2, 3), np.float32))
 

@@ -78,7 +78,7 @@ def ranks() -> Iterator[tuple[tuple[int, int], list[Case]]]:
 
 @pytest.mark.slow
 @pytest.mark.multiproc
-@pytest.mark.parametrize(("place", "cases"), ranks(), ids=str)
+@pytest.mark.parametrize(("place", "cases"), list(ranks()), ids=str)
 def test_peaks_are_near_those_that_mindspore_plans(ascend_run: Path, place: tuple[int, int], cases: list[Case]):
     size, number = place
     overrides = [[f"use_parallel={size > 1}", *NETWORK, *case.settings] for case in cases]
