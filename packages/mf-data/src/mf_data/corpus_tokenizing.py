@@ -112,7 +112,8 @@ def _make_parts(plan: TokenizePlan, folder: Path, workers: int) -> Iterator[Path
                 _raise_on(work.make(piece, part))
             yield part
         return
-    with ProcessPoolExecutor(workers, get_context("spawn"), _start_worker, (plan,)) as pool:
+    # Forked, for a process that is started anew takes half a second until it has loaded what it needs.
+    with ProcessPoolExecutor(workers, get_context("fork"), _start_worker, (plan,)) as pool:
         waiting: deque[tuple[Path, Future[list[Problem]] | None]] = deque()
         try:
             for part, piece in _numbered(plan, folder):

@@ -12,8 +12,9 @@ from mf_data.data_files import find_files
 from mf_data.loaders.text import TEXT_FIELD, TEXT_SUFFIXES, read_text
 from mf_data.records import Found, OnBroken, convert_one, converted, parse_line, read_records, text_in
 
-PIECE_BYTES = 4 << 20
-"""Text of a piece: a second or two of work, so that little is lost when it is stopped, and little is held in memory."""
+PIECE_BYTES = 2 << 20
+"""Text of a piece: part of a second of work, so that all processes end at about the same time, and little is lost when
+they are stopped."""
 
 Raw = tuple[Location, bytes | str | Problem]
 """A document and its place: a line that is still to be parsed, a text, or what is wrong with it."""
