@@ -137,6 +137,31 @@ def write_run(text_folder: Path) -> Callable[[Path], Path]:
     return write
 
 
+@pytest.fixture(scope="session")
+def write_adapted_run(write_run: Callable[[Path], Path]) -> Callable[[Path, str], Path]:
+    """Writes such a file with a `pet_config`."""
+
+    def write(folder: Path, pet_config: str) -> Path:
+        path = write_run(folder)
+        lines = path.read_text().splitlines(keepends=True)
+        place = next(number for number, line in enumerate(lines) if "initializer_range" in line)
+        path.write_text("".join([*lines[: place + 1], pet_config, *lines[place + 1 :]]))
+        return path
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def words() -> Callable[..., list[str]]:
+    """The command line of a run of one epoch into a folder, with a checkpoint of its end."""
+
+    def line(run_file: Path, folder: Path, *settings: str) -> list[str]:
+        fixed = (f"output_dir={folder}", "runner_config.epochs=1", "callbacks=[{type: CheckpointMonitor}]")
+        return ["run", str(run_file), *(word for setting in (*fixed, *settings) for word in ("--set", setting))]
+
+    return line
+
+
 @pytest.fixture
 def run_file(write_run: Callable[[Path], Path], tmp_path: Path) -> Path:
     """A run configuration in a folder of its own."""

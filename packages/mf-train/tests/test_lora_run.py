@@ -28,23 +28,14 @@ PET = """\
 """The section of the published file for Llama 2 7B, with a smaller rank."""
 
 
-def words(run_file: Path, folder: Path, *settings: str) -> list[str]:
-    settings = (f"output_dir={folder}", "runner_config.epochs=1", "callbacks=[{type: CheckpointMonitor}]", *settings)
-    return ["run", str(run_file), *(word for setting in settings for word in ("--set", setting))]
-
-
 @pytest.fixture(scope="module")
-def lora_file(write_run: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def lora_file(write_adapted_run: Callable[[Path, str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run file with `pet_config`."""
-    path = write_run(tmp_path_factory.mktemp("lora"))
-    lines = path.read_text().splitlines(keepends=True)
-    place = next(number for number, line in enumerate(lines) if "initializer_range" in line)
-    path.write_text("".join([*lines[: place + 1], PET, *lines[place + 1 :]]))
-    return path
+    return write_adapted_run(tmp_path_factory.mktemp("lora"), PET)
 
 
 @pytest.fixture(scope="module")
-def whole(lora_file: Path) -> Path:
+def whole(lora_file: Path, words: Callable[..., list[str]]) -> Path:
     """The last checkpoint of a run from drawn weights, which is saved after six steps."""
     folder = lora_file.parent / "whole"
     assert main(words(lora_file, folder)) == 0
@@ -69,7 +60,9 @@ def test_a_checkpoint_holds_an_adapter_and_refers_to_its_base(whole: Path) -> No
     np.testing.assert_allclose(held, weights[name].astype(np.float64) + change, 0, 1e-6)
 
 
-def test_interrupted_and_resumed_equals_uninterrupted(whole: Path, lora_file: Path) -> None:
+def test_interrupted_and_resumed_equals_uninterrupted(
+    whole: Path, lora_file: Path, words: Callable[..., list[str]]
+) -> None:
     folder = lora_file.parent / "resumed"
     assert main([*words(lora_file, folder, "do_eval=False"), "--stop-after", "3"]) == 0
     assert main(words(lora_file, folder, "do_eval=False", "resume_training=True")) == 0
@@ -79,7 +72,7 @@ def test_interrupted_and_resumed_equals_uninterrupted(whole: Path, lora_file: Pa
 
 
 def test_finetuning_goes_on_from_an_adapter_and_evaluates_it(
-    whole: Path, lora_file: Path, capsys: pytest.CaptureFixture[str]
+    whole: Path, lora_file: Path, capsys: pytest.CaptureFixture[str], words: Callable[..., list[str]]
 ) -> None:
     folder = lora_file.parent / "evaluated"
     arguments = words(lora_file, folder, "run_mode=eval", f"load_checkpoint={whole}")

@@ -22,23 +22,14 @@ PET = """\
 pytestmark = pytest.mark.slow
 
 
-def words(run_file: Path, folder: Path, *settings: str) -> list[str]:
-    settings = (f"output_dir={folder}", "runner_config.epochs=1", "callbacks=[{type: CheckpointMonitor}]", *settings)
-    return ["run", str(run_file), *(word for setting in settings for word in ("--set", setting))]
-
-
 @pytest.fixture(scope="module")
-def prefix_file(write_run: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def prefix_file(write_adapted_run: Callable[[Path, str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run file with `pet_config`."""
-    path = write_run(tmp_path_factory.mktemp("prefix"))
-    lines = path.read_text().splitlines(keepends=True)
-    place = next(number for number, line in enumerate(lines) if "initializer_range" in line)
-    path.write_text("".join([*lines[: place + 1], PET, *lines[place + 1 :]]))
-    return path
+    return write_adapted_run(tmp_path_factory.mktemp("prefix"), PET)
 
 
 @pytest.fixture(scope="module")
-def whole(prefix_file: Path) -> Path:
+def whole(prefix_file: Path, words: Callable[..., list[str]]) -> Path:
     """The last checkpoint of a run from drawn weights, which is saved after six steps."""
     folder = prefix_file.parent / "whole"
     assert main(words(prefix_file, folder)) == 0
@@ -57,7 +48,9 @@ def test_a_checkpoint_holds_the_prefix_and_refers_to_its_base(whole: Path) -> No
     assert len(found.optimizer) == 6 and len(found) == len(mf_ckpt.open(base))
 
 
-def test_interrupted_and_resumed_equals_uninterrupted(whole: Path, prefix_file: Path) -> None:
+def test_interrupted_and_resumed_equals_uninterrupted(
+    whole: Path, prefix_file: Path, words: Callable[..., list[str]]
+) -> None:
     folder = prefix_file.parent / "resumed"
     assert main([*words(prefix_file, folder, "do_eval=False"), "--stop-after", "3"]) == 0
     assert main(words(prefix_file, folder, "do_eval=False", "resume_training=True")) == 0
@@ -65,7 +58,9 @@ def test_interrupted_and_resumed_equals_uninterrupted(whole: Path, prefix_file: 
         assert (folder / "checkpoint" / whole.name / name).read_bytes() == (whole / name).read_bytes()
 
 
-def test_an_evaluation_has_the_prefix(whole: Path, prefix_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_evaluation_has_the_prefix(
+    whole: Path, prefix_file: Path, capsys: pytest.CaptureFixture[str], words: Callable[..., list[str]]
+) -> None:
     arguments = words(prefix_file, prefix_file.parent / "evaluated", "run_mode=eval", f"load_checkpoint={whole}")
     assert main([*arguments, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

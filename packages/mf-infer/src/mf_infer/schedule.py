@@ -63,7 +63,7 @@ class Schedule:
         return Stretch(*asked[0], self._length(asked[0][1])) if asked else None
 
     def stretches(self, running: Sequence[Entry]) -> list[Stretch]:
-        """Stretchs of prompts, and one token of rows that have one missing; those first that have waited longest."""
+        """Stretches of prompts, and one token of rows that have one missing; those first that have waited longest."""
         prompts = self._of_prompts(running)
         ready = [(entry, row) for entry, row in _by_turn(running) if row.missing == 1]
         return prompts + [Stretch(entry, row, 1) for entry, row in ready[: self._max_rows]]

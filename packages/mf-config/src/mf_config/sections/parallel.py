@@ -127,11 +127,10 @@ class ParallelSection:
         mindspore="set_auto_parallel_context(strategy_ckpt_save_file)",
     )
     strategy_ckpt_load_file: str | None = key(
-        "A file that strategy_ckpt_save_file has written for a run with as many ranks, named as that key is: MindSpore "
-        "divides as it says.",
+        "What an earlier run has written to strategy_ckpt_save_file, named as that key is: a run whose parameters "
+        "MindSpore divides otherwise is refused. MindSpore 2.10 itself divides nothing by such a file.",
         None,
         inert_on={"CPU": _STRATEGY_FILES},
-        mindspore="set_auto_parallel_context(strategy_ckpt_load_file)",
     )
     strategy_ckpt_config: StrategyFileSection = key(
         "MindSpore's file of parameter layouts.",

@@ -71,7 +71,7 @@ class GroupSlots(nn.Cell):
         self.experts = experts
         self.one, self.zero = Tensor(1.0, ms.float32), Tensor(0.0, ms.float32)
         self.onehot = ops.OneHot()
-        self.onehot.shard(((groups, 1), (), ()))
+        self.onehot.shard(((groups, 1, 1), (), ()))
         self.before = _by_group(ops.CumSum(exclusive=True), groups, 3)
         self.own = _by_group(ops.Mul(), groups, 3, 3)
         self.sum = _by_group(ops.ReduceSum(), groups, 3)

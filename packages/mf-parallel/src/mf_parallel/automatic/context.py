@@ -31,7 +31,7 @@ class AutomaticParallelism:
         divides_gradients: whether they share gradients too, while micro batches add up.
         exchanges: whether AllToAll may be used in place of AllGather and a cut.
         strategy_file: where the layouts of the parameters are written when the step is compiled; None for nowhere.
-        loaded_strategy: such a file, whose layouts are taken instead of a search; None for none.
+        earlier_strategy: such a file of an earlier run, which has to say the same; None for none.
     """
 
     search: str | None = None
@@ -46,7 +46,7 @@ class AutomaticParallelism:
     divides_gradients: bool = False
     exchanges: bool = False
     strategy_file: Path | None = None
-    loaded_strategy: Path | None = None
+    earlier_strategy: Path | None = None
 
     @contextmanager
     def active(self, arrays: int = 0) -> Iterator[None]:
@@ -83,6 +83,4 @@ class AutomaticParallelism:
             settings["search_mode"] = self.search
         if self.strategy_file is not None:
             settings["strategy_ckpt_save_file"] = str(self.strategy_file)
-        if self.loaded_strategy is not None:
-            settings["strategy_ckpt_load_file"] = str(self.loaded_strategy)
         return settings

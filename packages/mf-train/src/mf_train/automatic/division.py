@@ -12,6 +12,8 @@ from mf_models.layers.dropout import connect_dropout
 from mf_models.network_part import keep_blocks
 from mf_models.networks import parameters
 from mf_models.sharded.attach import shard_operators, sharded_cross_entropy
+from mf_models.sharded.entry import mark_entries
+from mf_models.sharded.search import compose_gates
 from mf_parallel.automatic.context import AutomaticParallelism
 from mf_parallel.automatic.held import differences
 from mf_parallel.automatic.marks import mark_parameters, mark_stages, reported
@@ -21,6 +23,7 @@ from mf_parallel.axes import AxisCommunicators
 from mf_parallel.pieces import Reader
 from mf_parallel.stages import Part
 from mf_train.automatic.step import AutomaticRules, AutomaticStep, DividedStep, loss_of_rows
+from mf_train.automatic.strategy_files import check_strategy
 from mf_train.layout.division import Division
 from mf_train.layout.plans import Plans
 from mf_train.step.training_step import StepRules
@@ -55,12 +58,17 @@ class AutomaticDivision(Division):
         found = parameters(model)
         if self.parallelism.search is None:
             shard_operators(model, self.plan)
-        elif self.parallelism.search == "sharding_propagation":
+        else:
+            compose_gates(model)
+        if self.parallelism.search == "sharding_propagation":
             shard_operators(model, self.plan, only_weights=True)
         mark_parameters(found, self.held)
         if self.parallelism.stages > 1:
             mark_stages(dict(model.cells_and_names()), self.plan)
-            keep_blocks(model, self._compiled_blocks())
+            kept = self._compiled_blocks()
+            keep_blocks(model, kept)
+            first = {part.blocks[0] for stage in range(self.plan.split.stages) for part in self.plan.split.parts(stage)}
+            mark_entries(model, self.plan, [place for place, block in enumerate(kept) if block in first and place])
             found = parameters(model)
         self.weights.fill(found, read)
         self._whole = list(found.values())
@@ -117,6 +125,8 @@ class AutomaticDivision(Division):
 
         def check() -> None:
             """The strategies of some layer may not say how its parameters are divided."""
+            if parallelism.strategy_file and parallelism.earlier_strategy:
+                check_strategy(parallelism.strategy_file, parallelism.earlier_strategy)
             if parallelism.search is not None:
                 return
             found = {name: one for name, one in reported(graph).items() if name in self.held.parameters}

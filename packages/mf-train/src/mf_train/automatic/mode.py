@@ -45,7 +45,7 @@ def parallelism_of(config: RunConfig, mesh: Mesh, rank: int) -> AutomaticParalle
         divides_gradients=optimizer.gradient_accumulation_shard and micro_batches(config, mesh) > 1,
         exchanges=section.enable_alltoall,
         strategy_file=_strategy_file(config, section.strategy_ckpt_save_file, rank),
-        loaded_strategy=_loaded_strategy(config, rank),
+        earlier_strategy=_earlier_strategy(config, rank),
     )
 
 
@@ -56,7 +56,7 @@ def _strategy_file(config: RunConfig, name: str, rank: int) -> Path:
     return folder.absolute() / f"{named.stem}_rank_{rank}.ckpt"
 
 
-def _loaded_strategy(config: RunConfig, rank: int) -> Path | None:
+def _earlier_strategy(config: RunConfig, rank: int) -> Path | None:
     name = config.parallel.strategy_ckpt_load_file
     if not name:
         return None
@@ -72,6 +72,12 @@ def _loaded_strategy(config: RunConfig, rank: int) -> Path | None:
 def _not_divided(config: RunConfig, mesh: Mesh) -> Iterator[str]:
     """What of a run MindSpore can't divide: a line for each key."""
     model = config.model.model_config
+    if config.parallel.mode == "AUTO_PARALLEL" and config.parallel.search_mode == "dynamic_programming":
+        # Of version 2.10: the process ends with a fault where a network has several blocks.
+        yield (
+            "parallel.search_mode: MindSpore's search by dynamic_programming crashes for networks like these. "
+            f"Allowed: recursive_programming, sharding_propagation, or {_OTHER}."
+        )
     if mesh.degree("cp") > 1:
         yield f"parallel_config.context_parallel: MindSpore is given no strategies for it. Allowed: 1, or {_OTHER}."
     if mesh.degree("tp") > 1 and model.vocab_size % mesh.degree("tp"):

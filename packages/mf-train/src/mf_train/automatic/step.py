@@ -119,7 +119,7 @@ class AutomaticStep(nn.Cell):
         self.sums_up = rules.micro_batches > 1
         self.sums = self.weights.clone(prefix="accu_grads", init="zeros") if self.sums_up else ParameterTuple(())
         self.shares = rules.shares
-        self.one = Tensor(1.0, ms.float32)
+        self.one, self.below_all = Tensor(1.0, ms.float32), float("-inf")
         # Inputs would count as rows that the ranks share.
         self.scalars = ParameterTuple(
             [Parameter(value, name=f"step.{name}") for name, value in zip(SCALARS, any_scalars(update), strict=True)]
@@ -179,8 +179,10 @@ class AutomaticStep(nn.Cell):
                 held = self.sums[place]
                 # Where the optimizer is divided, the gradient is this rank's share of the sum; else the sum is held.
                 gradient = (gradient if self.shares else ops.depend(held, gradient)) * self.one
-                emptied = ops.assign(held, ops.zeros_like(ops.depend(held, gradient)))
-                gradient = ops.depend(gradient, emptied)
+                # Nothing is below that, not even what overflowed. Zeros as such would be constants of the graph, whose
+                # memory counts.
+                zeros = (ops.depend(held, gradient) < self.below_all).astype(held.dtype)
+                gradient = ops.depend(gradient, ops.assign(held, zeros))
             found = (*found, gradient)
         return found
 
@@ -229,7 +231,7 @@ class DividedStep:
         self._is_compiled = False
 
     def compile(self, examples: Examples) -> None:
-        """Compile the step for batches of this shape, without filling the parameters.
+        """Compile the step for batches of this shape without memory for its parameters, so that it can't run.
 
         Args:
             examples: any rows of this rank.
@@ -237,11 +239,16 @@ class DividedStep:
         Raises:
             UserError: the compiler divides a parameter otherwise than planned.
         """
+        for parameter in self.graph.get_parameters():
+            # MindSpore then divides the shape alone of what has no values yet.
+            parameter.init_param = True
+        self._compile(examples)
+
+    def _compile(self, examples: Examples) -> None:
         arrays = [array for array in tensors_of(examples) if array is not None]
         with self._parallelism.active(len(arrays)):
             self.graph.compile(*arrays)
         self._check()
-        self._is_compiled = True
 
     def __call__(self, examples: Examples, *, scale: float, number: int, learning_rate: Rates) -> Outcome:
         """Do one step; see `mf_train.step.training_step.TrainingStep`. The loss has in it what the network adds.
@@ -255,8 +262,9 @@ class DividedStep:
                 "Allowed: SEMI_AUTO_PARALLEL, HYBRID_PARALLEL."
             )
         if not self._is_compiled:
-            self.compile(examples)
+            self._compile(examples)
             self._settle()
+            self._is_compiled = True
         tokens = self._count(float(np.sum(examples.weights_BT)))
         if tokens == 0:
             return Outcome(0.0, 0.0, 0, False)
