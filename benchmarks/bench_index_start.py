@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from harness import ROUNDS, Contender, compare, report
 
-from mf_data.index_header import HEADER, LENGTH, MAGIC, PLACE, VERSION
+from mf_data.indexed.header import HEADER, LENGTH, MAGIC, PLACE, VERSION
 
 _WORKER = str(Path(__file__).with_name("index_start_worker.py"))
 _MILLION = 1_000_000

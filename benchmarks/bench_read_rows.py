@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from harness import ROUNDS, Contender, compare, report
 
-from mf_data.indexed_writer import IndexedWriter
+from mf_data.indexed.writer import IndexedWriter
 
 _WORKER = str(Path(__file__).with_name("read_rows_worker.py"))
 _DOCUMENT = 10_000

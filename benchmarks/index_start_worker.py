@@ -13,9 +13,9 @@ _UNIT = 1024
 def main() -> None:
     """Arguments: the prefix of the files; prints the measures as one line of JSON."""
     prefix = sys.argv[1]
-    from mf_data.batches import Batches
-    from mf_data.indexed_files import IndexedFile
-    from mf_data.indexed_rows import IndexedRows
+    from mf_data.indexed.files import IndexedFile
+    from mf_data.indexed.rows import IndexedRows
+    from mf_data.reading.batches import Batches
 
     processor, began = time.process_time(), time.perf_counter()
     rows = IndexedRows(IndexedFile(prefix), 2048, vocab_size=50_000)

@@ -9,9 +9,9 @@ from importlib.metadata import version
 import numpy as np
 from numpy.typing import NDArray
 
-from mf_data.batches import Batches
-from mf_data.indexed_files import IndexedFile
-from mf_data.indexed_rows import IndexedRows
+from mf_data.indexed.files import IndexedFile
+from mf_data.indexed.rows import IndexedRows
+from mf_data.reading.batches import Batches
 
 _BATCH = 8
 _BATCHES = 2000

@@ -23,9 +23,9 @@ def main() -> None:
 
 def _with_mf(corpus: Path, tokenizer: Path) -> tuple[int, float]:
     """The whole command, from reading to files on the disk; its processes start within the time."""
-    from mf_data.corpus_tokenizing import tokenize_corpus
     from mf_data.progress import silent
-    from mf_data.tokenize_plan import TokenizePlan
+    from mf_data.tokenizing.corpus_tokenizing import tokenize_corpus
+    from mf_data.tokenizing.tokenize_plan import TokenizePlan
 
     with tempfile.TemporaryDirectory(dir=corpus.parent) as folder:
         began = time.perf_counter()

@@ -13,8 +13,8 @@ import numpy as np
 import mf_ckpt
 from mf_config.components import type_name
 from mf_data.loaders.python_library import PythonLibraryDataLoader
-from mf_data.mind_record_writer import MindRecordWriter
 from mf_data.opening import open_tokenizer
+from mf_data.prepared.mind_record_writer import MindRecordWriter
 from mf_data.tokenizers.byte_level_bpe import SpecialTokens, train_byte_level_bpe
 from mf_data.tokenizers.byte_table import unspell
 from mf_models.initializers import initialize

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mf_config import components as components_module
-from mf_config.decode import examine
+from mf_config.decoding import examine
 from mf_config.document import load
 from mf_config.problems import Problem
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mf_config.decode import decode, examine
+from mf_config.decoding import decode, examine
 from mf_config.document import load
 from mf_config.dump import to_yaml
 from mf_config.nodes import Mapping, Node, Scalar, Sequence

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from mf_config.cli import main
-from mf_config.decode import decode
+from mf_config.decoding import decode
 from mf_config.document import load
 from mf_config.json_schema import json_schema
 from mf_config.reference import reference_page

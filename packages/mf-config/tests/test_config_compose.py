@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from mf_config import yaml_reader
 from mf_config.compose import compose
-from mf_config.decode import examine
+from mf_config.decoding import examine
 from mf_config.document import load
 from mf_config.nodes import Mapping, Node, Scalar, Sequence
 from mf_config.problems import ConfigError

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from mf_config.decode import decode
+from mf_config.decoding import decode
 from mf_config.document import load
 from mf_config.dump import to_line, to_plain, to_yaml
 from mf_config.schema import ComponentOf, component, key

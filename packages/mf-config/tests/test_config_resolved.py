@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mf_config.decode import decode
+from mf_config.decoding import decode
 from mf_config.document import load
 from mf_config.nodes import Document
 from mf_config.resolved import resolve, sources, to_commented_yaml

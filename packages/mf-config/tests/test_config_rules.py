@@ -394,18 +394,10 @@ CASES = [
     case(
         "key-value-heads-divide",
         {**SPREAD, "model.num_kv_heads": 4},
-        {MP: 8},
-        {MP: 6},
-        MP,
-        "6 ranks and 4 key/value heads: neither divides the other",
-    ),
-    case(
-        "key-value-heads-are-shared",
-        {**SPREAD, "model.num_kv_heads": 2},
         {MP: 2},
         {MP: 8},
         MP,
-        "each of 2 key/value heads lies on 4 ranks",
+        "8 ranks can't divide 4 key/value heads",
     ),
     case(
         "widths-divide-among-ranks",

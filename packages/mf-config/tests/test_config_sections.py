@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mf_config.decode import decode
+from mf_config.decoding import decode
 from mf_config.document import load
 from mf_config.sections.context import ContextSection
 from mf_config.sections.run import RunConfig

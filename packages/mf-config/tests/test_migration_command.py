@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from mf_config.cli.commands import MIGRATE
 from mf_config.command_line import FAILURE, OK, USER_ERROR, run_command_line
-from mf_config.migration.command import MIGRATE
 
 OLD = b"run_mode: fintune\r\nseed: 1\r\n"
 NEW = b"run_mode: finetune\r\nseed: 1\r\n"

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mf_config.problems import UserError
-from mf_data.batches import Batches
-from mf_data.permutation import Permutation
-from mf_data.token_rows import TokenRows
+from mf_data.reading.batches import Batches
+from mf_data.rows.permutation import Permutation
+from mf_data.rows.token_rows import TokenRows
 
 MASK = 2**64 - 1
 

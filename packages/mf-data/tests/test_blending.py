@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mf_config.problems import UserError
-from mf_data.blending import BlendedRows, exact_counts, interleave
-from mf_data.token_rows import TokenRows
+from mf_data.rows.blending import BlendedRows, exact_counts, interleave
+from mf_data.rows.token_rows import TokenRows
 
 COUNTS = st.lists(st.integers(0, 40), min_size=1, max_size=6).filter(sum)
 

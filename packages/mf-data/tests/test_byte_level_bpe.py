@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from mf_config.problems import UserError
-from mf_data.documents import Document
+from mf_data.document import Document
 from mf_data.tokenizers.byte_level_bpe import ByteLevelBPETokenizer, SpecialTokens, train_byte_level_bpe
 from mf_data.tokenizers.loading import load_tokenizer
 

@@ -6,7 +6,7 @@ import pytest
 from mf_config.problems import UserError
 from mf_data.datasets import causal_language_model
 from mf_data.datasets.causal_language_model import CausalLanguageModelDataset
-from mf_data.documents import Document
+from mf_data.document import Document
 from mf_data.opening import open_dataset
 from mf_data.tokenizers.byte_level_bpe import SpecialTokens, train_byte_level_bpe
 from mf_data.tokenizers.loading import load_tokenizer

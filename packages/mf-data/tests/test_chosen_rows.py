@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mf_data.chosen_rows import LaterRows, SpreadRows, at_most
-from mf_data.row_order import FileGroups
-from mf_data.token_rows import TokenRows
+from mf_data.rows.chosen import LaterRows, SpreadRows, at_most
+from mf_data.rows.row_order import FileGroups
+from mf_data.rows.token_rows import TokenRows
 
 
 def rows_of(count: int) -> TokenRows:

@@ -7,7 +7,7 @@ import zlib
 import pytest
 
 from mf_config.problems import ConfigError, UserError
-from mf_data.compressed import lines_of, plain_suffix
+from mf_data.texts.compressed import lines_of, plain_suffix
 
 CONTENT = "\ufeffone\ntwo\u2028still two\n\nlast, no line feed".encode()
 LINES = [(1, b"one\n"), (2, "two\u2028still two\n".encode()), (3, b"\n"), (4, b"last, no line feed")]

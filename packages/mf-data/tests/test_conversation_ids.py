@@ -3,10 +3,10 @@ import json
 import pytest
 
 from mf_config.problems import UserError
+from mf_data.chat.conversation_ids import encode_conversation, encode_plainly, encode_with_template, template_of
 from mf_data.chat.template import ChatTemplate
-from mf_data.conversation_ids import encode_conversation, encode_plainly, encode_with_template, template_of
-from mf_data.conversations import Conversation, exchange, say
 from mf_data.handlers.messages import MessagesDataHandler
+from mf_data.texts.conversations import Conversation, exchange, say
 from mf_data.tokenizers.loading import load_tokenizer
 
 

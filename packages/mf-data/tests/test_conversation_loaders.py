@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from mf_config.problems import ConfigError, UserError
-from mf_data.conversations import exchange, say
 from mf_data.datasets.causal_language_model import CausalLanguageModelDataset
 from mf_data.datasets.keyword_gen import KeyWordGenDataset
 from mf_data.datasets.reward_model import RewardModelDataset
@@ -16,6 +15,7 @@ from mf_data.loaders.sft import SFTDataLoader
 from mf_data.loaders.text import TextDataLoader
 from mf_data.loaders.tool_alpaca import ToolAlpacaDataLoader
 from mf_data.opening import open_dataset, open_tokenizer
+from mf_data.texts.conversations import exchange, say
 from mf_data.tokenizers.loading import load_tokenizer
 
 RECORDS = [{"instruction": f"Say {word}.", "output": word} for word in ("one", "two", "three")]

@@ -1,6 +1,5 @@
 import pytest
 
-from mf_data.conversations import Conversation, checked_conversation, exchange, list_in
 from mf_data.handlers.adgen import AdgenInstructDataHandler
 from mf_data.handlers.alpaca import AlpacaInstructDataHandler
 from mf_data.handlers.belle import BelleInstructDataHandler
@@ -9,7 +8,8 @@ from mf_data.handlers.messages import MessagesDataHandler
 from mf_data.handlers.preference import PreferenceDataHandler
 from mf_data.handlers.share_gpt import ShareGPTDataHandler
 from mf_data.handlers.tool_alpaca import ToolAlpacaDataHandler
-from mf_data.records import RecordError
+from mf_data.texts.conversations import Conversation, checked_conversation, exchange, list_in
+from mf_data.texts.records import RecordError
 
 CALL = {"type": "function", "function": {"name": "weather", "arguments": {"city": "Bonn"}}}
 

@@ -4,9 +4,9 @@ import numpy as np
 
 from mf_config.command_line import OK, USER_ERROR
 from mf_data.cli import main
-from mf_data.indexed_files import IndexedFile
-from mf_data.mind_record_files import MindRecordFile
-from mf_data.mind_record_writer import MindRecordWriter
+from mf_data.indexed.files import IndexedFile
+from mf_data.prepared.mind_record_files import MindRecordFile
+from mf_data.prepared.mind_record_writer import MindRecordWriter
 
 RECORDS = 'instruction,input,output\nSay hi,,hi\nAdd,"1, 2",3\n'
 

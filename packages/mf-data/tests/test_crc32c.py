@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mf_data.crc32c import crc32c, masked_crc32c
+from mf_data.prepared.crc32c import crc32c, masked_crc32c
 
 
 def bytes_of(content: bytes) -> np.ndarray:

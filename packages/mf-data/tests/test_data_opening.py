@@ -1,10 +1,10 @@
 import numpy as np
 
-from mf_data.batches import Batches
 from mf_data.datasets.causal_language_model import CausalLanguageModelDataset
 from mf_data.loaders.python_library import PythonLibraryDataLoader
 from mf_data.loaders.text import TextDataLoader
 from mf_data.opening import open_dataset, open_tokenizer
+from mf_data.reading.batches import Batches
 from mf_data.tokenizers.base import token_bytes
 from mf_data.tokenizers.byte_level_bpe import ByteLevelBPETokenizer
 

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mf_data.document_masks import (
+from mf_data.rows.document_masks import (
     attention_mask,
     cumulative_lengths,
     labels_within,
     positions_in,
     segments_by_end,
 )
-from mf_data.document_rows import DocumentRows
-from mf_data.token_rows import TokenRows
+from mf_data.rows.document_rows import DocumentRows
+from mf_data.rows.token_rows import TokenRows
 
 ROWS = st.integers(1, 4).flatmap(
     lambda rows: st.lists(st.lists(st.integers(0, 3), min_size=7, max_size=7), min_size=rows, max_size=rows)

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mf_config.problems import UserError
-from mf_data import index_check
-from mf_data.indexed_files import IndexedFile, smallest_dtype
-from mf_data.indexed_writer import IndexedWriter
+from mf_data.indexed import check
+from mf_data.indexed.files import IndexedFile, smallest_dtype
+from mf_data.indexed.writer import IndexedWriter
 
 DOCUMENTS = st.lists(
     st.lists(st.lists(st.integers(0, 120), max_size=5), min_size=1, max_size=3), max_size=6
@@ -171,7 +171,7 @@ def test_small_vocabularies_take_two_bytes_an_id():
 
 @pytest.mark.parametrize("entries", [1, 2, 3])
 def test_an_index_is_checked_in_parts_as_in_one(data, monkeypatch, entries):
-    monkeypatch.setattr(index_check, "_ENTRIES_AT_ONCE", entries)
+    monkeypatch.setattr(check, "_ENTRIES_AT_ONCE", entries)
     file = IndexedFile(data / "indexed" / "good_uint16")
     assert (file.lengths_are(4), len(file)) == (False, 4)
     for name in ("pointer_past_end", "dtype_mismatch"):

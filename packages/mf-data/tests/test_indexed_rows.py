@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from mf_config.problems import UserError
 from mf_data.datasets.causal_language_model import CausalLanguageModelDataset
-from mf_data.indexed_files import IndexedFile
-from mf_data.indexed_rows import IndexedRows, split_documents
-from mf_data.indexed_writer import IndexedWriter
+from mf_data.indexed.files import IndexedFile
+from mf_data.indexed.rows import IndexedRows, split_documents
+from mf_data.indexed.writer import IndexedWriter
 from mf_data.loaders.indexed import IndexedDataLoader
 from mf_data.opening import open_dataset
-from mf_data.row_settings import RowSettings
+from mf_data.rows.settings import RowSettings
 
 
 def written(folder, documents, dtype=np.int32):

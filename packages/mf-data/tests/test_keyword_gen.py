@@ -7,7 +7,7 @@ from mf_config.problems import UserError
 from mf_data.datasets.keyword_gen import KeyWordGenDataset, encode_pair
 from mf_data.loaders.adgen import ADGenDataLoader
 from mf_data.opening import open_dataset
-from mf_data.row_settings import RowSettings
+from mf_data.rows.settings import RowSettings
 
 PAIRS = [("hello", "fine"), ("a longer question about words", "an answer that is longer than the row lets it be")]
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mf_data.length_statistics import bars, length_statistics
+from mf_data.texts.length_statistics import bars, length_statistics
 
 
 def test_numbers_by_hand():

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mf_config.problems import UserError
-from mf_data.mind_record_files import MindRecordFile
-from mf_data.mind_record_writer import MindRecordWriter
-from mf_data.packed_integers import pack_integers, unpack_integers
+from mf_data.prepared.mind_record_files import MindRecordFile
+from mf_data.prepared.mind_record_writer import MindRecordWriter
+from mf_data.prepared.packed_integers import pack_integers, unpack_integers
 
 SMALL = {"header_bytes": 1 << 14, "page_bytes": 1 << 15}
 

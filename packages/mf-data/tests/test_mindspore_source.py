@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from mf_config.problems import UserError
-from mf_data.batches import Batches
-from mf_data.mindspore_source import MindSporeSource
-from mf_data.rows import ColumnRows
+from mf_data.reading.batches import Batches
+from mf_data.reading.mindspore_source import MindSporeSource
+from mf_data.rows.data_set import ColumnRows
 
 IDS = np.arange(30, dtype=np.int32).reshape(10, 3)
 

@@ -6,7 +6,7 @@ import pytest
 
 from mf_config.problems import ConfigError
 from mf_data.datasets.causal_language_model import CausalLanguageModelDataset
-from mf_data.indexed_writer import IndexedWriter
+from mf_data.indexed.writer import IndexedWriter
 from mf_data.loaders.indexed import IndexedDataLoader
 from mf_data.loaders.multi_source import MultiSourceDataLoader
 from mf_data.opening import open_dataset

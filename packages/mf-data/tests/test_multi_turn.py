@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from mf_config.problems import UserError
-from mf_data.conversations import Conversation, call, exchange, say
 from mf_data.datasets.multi_turn import MultiTurnDataset, encode_turns
 from mf_data.loaders.tool_alpaca import ToolAlpacaDataLoader
 from mf_data.opening import open_dataset
-from mf_data.row_settings import RowSettings
+from mf_data.rows.settings import RowSettings
+from mf_data.texts.conversations import Conversation, call, exchange, say
 
 COMMANDS = ["</s>", "[gMASK]", "sop", "<|system|>", "<|user|>", "<|assistant|>", "<|observation|>"]
 END, PAD = 0, 7

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from mf_config.problems import ConfigError, UserError
-from mf_data.choices import Choice, Question
 from mf_data.datasets.multiple_choice import MultipleChoiceDataset
 from mf_data.loaders.mind_record import MindDataset
 from mf_data.loaders.multiple_choice import MultipleChoiceDataLoader
 from mf_data.loaders.sft import SFTDataLoader
 from mf_data.loaders.text import TextDataLoader
-from mf_data.mind_record_writer import MindRecordWriter
 from mf_data.opening import open_dataset
-from mf_data.rows import IGNORED
+from mf_data.prepared.mind_record_writer import MindRecordWriter
+from mf_data.rows.data_set import IGNORED
+from mf_data.texts.choices import Choice, Question
 
 MMLU = ("question", "A", "B", "C", "D", "answer")
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mf_data.document_masks import attention_mask
-from mf_data.packing import METHODS, pack_by_length, pack_first_fit, pack_none
-from mf_data.sample_rows import SampleRows
-from mf_data.samples import Samples, fit
+from mf_data.rows.document_masks import attention_mask
+from mf_data.rows.packing import METHODS, pack_by_length, pack_first_fit, pack_none
+from mf_data.rows.sample_rows import SampleRows
+from mf_data.rows.samples import Samples, fit
 
 LENGTHS = st.lists(st.integers(1, 16), max_size=60)
 TEXTS = st.lists(st.lists(st.tuples(st.integers(0, 99), st.booleans()), min_size=1, max_size=11), max_size=12)

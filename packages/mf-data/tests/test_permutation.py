@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mf_data.permutation import Permutation
+from mf_data.rows.permutation import Permutation
 
 MASK = 2**64 - 1
 

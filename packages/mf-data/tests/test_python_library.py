@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mf_config.problems import UserError
-from mf_data.documents import Document
+from mf_data.document import Document
 from mf_data.loaders import python_library
 from mf_data.loaders.python_library import PythonLibraryDataLoader
 

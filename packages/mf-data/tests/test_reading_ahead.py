@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mf_config.problems import UserError
-from mf_data.batches import Batches
-from mf_data.reading_ahead import ReadAhead, ThreadWorkers, read_ahead
-from mf_data.rows import ColumnRows
+from mf_data.reading.batches import Batches
+from mf_data.reading.reading_ahead import ReadAhead, ThreadWorkers, read_ahead
+from mf_data.rows.data_set import ColumnRows
 
 STOP = 12
 
@@ -118,7 +118,7 @@ def sleep(index: int) -> None:
     ],
 )
 def test_a_lost_process_is_an_error_that_names_the_rows(monkeypatch, disturb, seconds, message):
-    monkeypatch.setattr("mf_data.worker_processes.LONGEST_WAIT_S", seconds)
+    monkeypatch.setattr("mf_data.reading.worker_processes.LONGEST_WAIT_S", seconds)
     batches = Batches(Rows(disturb), global_batch_size=2, seed=0, shuffle=False)
     reader = read_ahead(batches, STOP, rank=0, ranks=1, workers=2, each=1, processes=True)
     with closing(reader), pytest.raises(OSError, match=message):

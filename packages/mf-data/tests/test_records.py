@@ -5,7 +5,7 @@ import types
 import pytest
 
 from mf_config.problems import ConfigError, Location, Problem, UserError
-from mf_data.records import RecordError, converted, describe_skipped, read_records, sift, text_in
+from mf_data.texts.records import RecordError, converted, describe_skipped, read_records, sift, text_in
 
 DIRTY = "dirty_rows.jsonl.gz"
 

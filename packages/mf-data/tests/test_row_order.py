@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mf_config.problems import UserError
-from mf_data.batches import Batches
-from mf_data.blending import BlendedRows, BlendGroups, interleave, place_of
-from mf_data.chosen_rows import at_most
-from mf_data.document_rows import DocumentRows
-from mf_data.row_order import FileGroups, order_of
-from mf_data.rows import ColumnRows
+from mf_data.reading.batches import Batches
+from mf_data.rows.blending import BlendedRows, BlendGroups, interleave, place_of
+from mf_data.rows.chosen import at_most
+from mf_data.rows.data_set import ColumnRows
+from mf_data.rows.document_rows import DocumentRows
+from mf_data.rows.row_order import FileGroups, order_of
 
 COUNTS = st.lists(st.integers(0, 9), min_size=1, max_size=6).filter(sum)
 SEEDS = st.integers(0, 2**64 - 1)

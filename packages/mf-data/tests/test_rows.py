@@ -1,6 +1,6 @@
 import numpy as np
 
-from mf_data.rows import ColumnRows, digest, padded
+from mf_data.rows.data_set import ColumnRows, digest, padded
 
 
 def test_sequences_are_padded_on_the_right():

@@ -4,9 +4,9 @@ import pytest
 from mf_config.problems import UserError
 from mf_data.datasets.causal_language_model import CausalLanguageModelDataset
 from mf_data.loaders.mind_record import MindDataset
-from mf_data.mind_record_writer import MindRecordWriter
 from mf_data.opening import open_dataset
-from mf_data.row_settings import RowSettings
+from mf_data.prepared.mind_record_writer import MindRecordWriter
+from mf_data.rows.settings import RowSettings
 
 PAD = 0  # Of bpe_chat; its end token is 4, its vocabulary has 900 entries.
 

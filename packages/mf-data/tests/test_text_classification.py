@@ -6,8 +6,8 @@ from mf_data.datasets.text_classification import TextClassificationDataset
 from mf_data.loaders.mind_record import MindDataset
 from mf_data.loaders.sft import SFTDataLoader
 from mf_data.loaders.text import TextDataLoader
-from mf_data.mind_record_writer import MindRecordWriter
 from mf_data.opening import open_dataset
+from mf_data.prepared.mind_record_writer import MindRecordWriter
 
 TASK = TextClassificationDataset()
 

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mf_config.problems import UserError
-from mf_data.crc32c import masked_crc32c
 from mf_data.datasets.causal_language_model import CausalLanguageModelDataset
 from mf_data.loaders.tf_record import TFRecordDataset
 from mf_data.opening import open_dataset
-from mf_data.protobuf import varints
-from mf_data.tf_record_files import TfRecordFile
+from mf_data.prepared.crc32c import masked_crc32c
+from mf_data.prepared.protobuf import varints
+from mf_data.prepared.tf_record_files import TfRecordFile
 
 
 def varint(number: int) -> bytes:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mf_data.token_rows import TokenRows
+from mf_data.rows.token_rows import TokenRows
 
 
 def rows_of(count: int, **options) -> TokenRows:

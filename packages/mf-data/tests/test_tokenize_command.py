@@ -9,12 +9,12 @@ import pytest
 
 from mf_config.command_line import FAILURE, OK, USER_ERROR
 from mf_config.problems import ConfigError, UserError
-from mf_data import corpus_tokenizing
 from mf_data.cli import main
-from mf_data.corpus_tokenizing import tokenize_corpus
-from mf_data.indexed_files import IndexedFile
+from mf_data.indexed.files import IndexedFile
 from mf_data.progress import silent
-from mf_data.tokenize_plan import TokenizePlan
+from mf_data.tokenizing import corpus_tokenizing
+from mf_data.tokenizing.corpus_tokenizing import tokenize_corpus
+from mf_data.tokenizing.tokenize_plan import TokenizePlan
 
 WORDS = ["hello", "words", "你好", "fine\n", "<|end|>", "a longer piece of text"]
 

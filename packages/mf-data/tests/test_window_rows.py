@@ -9,9 +9,9 @@ from mf_config.problems import UserError
 from mf_data.datasets.sliding_window import SlidingWindowDataset
 from mf_data.loaders.text import TextDataLoader
 from mf_data.opening import open_dataset
-from mf_data.rows import IGNORED
+from mf_data.rows.data_set import IGNORED
+from mf_data.rows.window_rows import WindowRows
 from mf_data.tokenizers.base import token_bytes
-from mf_data.window_rows import WindowRows
 
 PAD = 99
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from mf_data.reading_ahead import ReadAhead
-from mf_data.worker_tuning import TunedReadAhead
+from mf_data.reading.reading_ahead import ReadAhead
+from mf_data.reading.worker_tuning import TunedReadAhead
 
 
 class Clock:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import mf_ckpt
-from mf_config.problems import UserError
+from mf_config import examine, load
+from mf_config.problems import UserError, blockers_in
 from mf_config.sections.context import ContextSection
 from mf_config.sections.model import ArchSection, ModelSection
 from mf_config.sections.run import RunConfig
@@ -138,6 +139,49 @@ def test_weights_that_do_not_fit_the_configuration_are_named(tmp_path):
     network = replace(NETWORK, intermediate_size=100)
     with pytest.raises(UserError, match=r"mlp\.gate_proj\.weight, \[96, 48\]\. Allowed: \[100, 48\]"):
         predict(run_config(tmp_path, network, load_checkpoint=str(CHAT), input_data="x"), Options())
+
+
+CALIBRATED = """\
+run_mode: predict
+load_checkpoint: weights.ckpt
+input_data: hello
+model:
+  model_config:
+    type: LlamaConfig
+    quantization_config:
+      quant_method: 'ptq'
+      weight_dtype: 'int8'
+      activation_dtype: 'int8'
+      kvcache_dtype: None
+      outliers_suppression: 'smooth'
+      modules_to_not_convert: ['lm_head']
+      algorithm_args: {}
+  arch:
+    type: LlamaForCausalLM
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "lines"),
+    [("ptq", {8: "rtn", 10: "unset", 12: "unset"}), ("smooth_quant", {8: "rtn", 10: "unset", 12: "unset"})],
+)
+def test_integers_of_a_calibration_are_read_and_what_is_not_in_effect_is_said_by_line(tmp_path, method, lines):
+    file = tmp_path / "predict.yaml"
+    file.write_text(CALIBRATED.replace("ptq", method))
+    examined = examine(load(file))
+    assert examined.config.model.model_config.quantization_config.quant_method == method
+    blockers = blockers_in(examined.problems)
+    assert {blocker.location.line: blocker.allowed for blocker in blockers} == lines
+    assert all("can't be run yet" in str(blocker) for blocker in blockers)
+
+
+def test_rounding_to_nearest_is_in_effect(tmp_path):
+    file = tmp_path / "predict.yaml"
+    text = CALIBRATED.replace("ptq", "rtn").replace("activation_dtype: 'int8'", "activation_dtype: None")
+    file.write_text(text.replace("'smooth'", "None"))
+    examined = examine(load(file))
+    assert blockers_in(examined.problems) == ()
+    assert examined.config.model.model_config.quantization_config.weight_dtype == "int8"
 
 
 def test_it_is_found_as_the_run_mode_predict():

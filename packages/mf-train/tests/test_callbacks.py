@@ -1,12 +1,16 @@
 """The callbacks, by the calls that they make and the lines that they log."""
 
 import logging
+import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from mf_config import ConfigError
+import mf_ckpt
+from mf_config import ConfigError, UserError
 from mf_config.components import components
 from mf_config.schema import tag_of
 from mf_train.callback import Callback, Callbacks, Evaluation, RunInfo, StepInfo
@@ -29,6 +33,9 @@ def run_info(
         save=lambda keep, in_background: saved.append((keep, in_background)),
         stop=(stopped if stopped is not None else []).append,
         agree=bool,
+        can_save_alone=lambda: True,
+        evaluate=None,
+        own_part=lambda: pytest.fail("nobody asked for it"),
     )
 
 
@@ -118,6 +125,92 @@ def test_checkpoints_by_the_clock_of_all_processes(monkeypatch: pytest.MonkeyPat
     assert saved == [3, 4, 7, 10]
 
 
+def saves_of_a_failing_run(section: CheckpointMonitor, can_save_alone: bool = True) -> list[tuple[int, bool]]:
+    """What a run saves whose third step ends it with an error."""
+    saved: list[tuple[int, bool]] = []
+    callback = section.build(replace(run_info(saved), can_save_alone=lambda: can_save_alone))
+    callback.on_train_begin()
+    for step in (1, 2):
+        callback.on_step_end(step_info(step))
+    callback.close()
+    return saved
+
+
+def test_a_failing_run_saves_once_more_where_that_is_asked_for():
+    asked = CheckpointMonitor(save_checkpoint_steps=4, exception_save=True, async_save=True)
+    # Nothing is left that could wait for a save in the background.
+    assert saves_of_a_failing_run(asked) == [(5, False)]
+    assert saves_of_a_failing_run(asked, can_save_alone=False) == []
+    assert saves_of_a_failing_run(CheckpointMonitor(save_checkpoint_steps=4)) == []
+    just_saved = CheckpointMonitor(save_checkpoint_steps=2, exception_save=True)
+    assert saves_of_a_failing_run(just_saved) == [(5, False)]
+
+
+def test_a_run_that_ends_well_does_not_save_twice():
+    saved: list[tuple[int, bool]] = []
+    callback = CheckpointMonitor(save_checkpoint_steps=4, exception_save=True).build(run_info(saved))
+    callback.on_step_end(step_info(1))
+    callback.on_train_end()
+    callback.close()
+    assert saved == [(5, False)]
+
+
+def test_a_save_that_fails_hides_nothing(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch):
+    def fail(keep: int, in_background: bool) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(logging.getLogger("mf_train"), "propagate", True)
+    callback = CheckpointMonitor(exception_save=True, save_checkpoint_steps=4).build(replace(run_info([]), save=fail))
+    callback.on_step_end(step_info(1))
+    callback.close()
+    assert "exception_save: [Errno 28] No space left on device" in caplog.text
+
+
+def test_checkpoints_that_lie_close_together_are_thinned(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    """Saves of steps 1 to 5, ten minutes apart, of which those that lie half an hour apart stay, and the newest."""
+    root = OutputFolder(tmp_path).checkpoints
+
+    def save(keep: int, in_background: bool) -> None:
+        step = len(saved) + 1
+        with mf_ckpt.Writer(root / mf_ckpt.step_name(step), step=step) as writer:
+            writer.add("w", np.float32([step]))
+        os.utime(root / mf_ckpt.step_name(step) / "manifest.json", (600 * step, 600 * step))
+        saved.append(step)
+
+    for keep, left in ((0, [1, 4, 5]), (7, [1, 2, 3, 4, 5])):
+        saved: list[int] = []
+        shutil.rmtree(root, ignore_errors=True)
+        run = replace(run_info([]), output=OutputFolder(tmp_path), save=save)
+        callback = CheckpointMonitor(keep_checkpoint_max=keep, keep_checkpoint_per_n_minutes=30).build(run)
+        for step in range(1, 6):
+            callback.on_step_end(step_info(step))
+        assert mf_ckpt.checkpoints(root) == [root / mf_ckpt.step_name(step) for step in left]
+
+
+@pytest.mark.parametrize(
+    ("text", "steps"),
+    [
+        ("step_interval: 4", [4, 8]),
+        ("step_interval: 0, epoch_interval: 1", [5, 10]),
+        ("step_interval: 6, epoch_interval: 2", [6, 10]),
+        ("step_interval: -1", []),
+    ],
+)
+def test_evaluations_come_at_intervals_of_their_own(section_of, text: str, steps: list[int]):
+    """Of ten steps in two epochs."""
+    now, evaluated = [0], []
+    run = replace(run_info([]), evaluate=lambda: evaluated.append(now[0]))
+    callback = section_of("callback", f"{{type: EvalCallBack, {text}}}").build(run)
+    for now[0] in range(1, 11):
+        callback.on_step_end(step_info(now[0]))
+    assert evaluated == steps
+
+
+def test_evaluations_need_do_eval(section_of):
+    with pytest.raises(UserError, match="EvalCallBack evaluates while training, and the run has no do_eval"):
+        section_of("callback", "{type: EvalCallBack}").build(run_info([]))
+
+
 class Noting(Callback):
     def __init__(self, name: str, notes: list[str], fails: bool = False):
         self._name, self._notes, self._fails = name, notes, fails
@@ -151,7 +244,6 @@ def test_progress_bar_says_nothing_where_there_is_no_terminal(capsys):
 
 WITHOUT_EFFECT = {
     "ObsMonitor": ("keep_last: False", {"keep_last": False, "step_upload_frequence": 100}),
-    "EvalCallBack": ("step_interval: 10", {"step_interval": 10, "epoch_interval": -1}),
     "ColdHotExpertMonitor": ("hidden_size: 8", {"hidden_size": 8}),
     "ColdHotExpertMointor": ("save_checkpoint_steps: 9", {"save_checkpoint_steps": 9}),
 }
@@ -217,5 +309,5 @@ def test_mistakes_in_callbacks_are_named(section_of, text, message):
 
 def test_every_callback_is_tried_here():
     observers = {"ProfileMonitor", "SummaryMonitor"}
-    others = {"CheckpointMonitor", "MFLossMonitor", "TrainCallBack"}
+    others = {"CheckpointMonitor", "EvalCallBack", "MFLossMonitor", "TrainCallBack"}
     assert {*WITHOUT_EFFECT, *observers, *others} == set(components("callback"))

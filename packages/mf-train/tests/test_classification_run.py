@@ -13,7 +13,7 @@ import mf_ckpt
 import mf_models
 from mf_ckpt import Writer
 from mf_config import UserError, decode, load
-from mf_data.mind_record_writer import MindRecordWriter
+from mf_data.prepared.mind_record_writer import MindRecordWriter
 from mf_train.assemble import Job
 from mf_train.cli import main
 from mf_train.layout.processes import Processes

@@ -36,7 +36,7 @@ def degrees(**keys: object) -> str:
 
 CASES = {
     "heads": Case(degrees(model_parallel=3), 3, "parallel_config.model_parallel", "can't divide num_heads 4"),
-    "key heads": Case(degrees(model_parallel=4), 4, "parallel_config.model_parallel", "equally: 2 units (heads)"),
+    "key heads": Case(degrees(model_parallel=4), 4, "parallel_config.model_parallel", "can't divide 2 key/value heads"),
     "processes": Case(degrees(data_parallel=4), 6, "parallel_config.data_parallel", "6 processes are started"),
     "stages": Case(
         degrees(pipeline_stage=4, micro_batch_num=4), 4, "parallel_config.pipeline_stage", "4 stages for 2 layers"
@@ -86,6 +86,13 @@ CASES = {
         EXPERTS,
     ),
     "dropout": Case(degrees(model_parallel=2), 2, "parallel_config.model_parallel", "has dropout", GPT2),
+    "rows that MindSpore shall divide": Case(
+        degrees(context_parallel=2),
+        2,
+        "parallel_config.context_parallel",
+        "MindSpore is given no strategies for it",
+        ("context.device_target=Ascend",),
+    ),
     "distances": Case(degrees(context_parallel=2), 2, "parallel_config.context_parallel", "has ALiBi", ALIBI),
 }
 

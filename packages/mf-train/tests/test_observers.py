@@ -14,11 +14,11 @@ from tensorboardX.proto.event_pb2 import Event
 
 from mf_config import RunConfig, decode, load
 from mf_config.problems import UserError
-from mf_config.sections.observation import TensorboardSection
+from mf_config.sections.observation import MonitorSection, TensorboardSection
 from mf_train.callback import Callback, Evaluation, RunInfo, StepInfo
 from mf_train.callbacks.profile_monitor import ProfileMonitor
 from mf_train.callbacks.summary_monitor import SummaryMonitor
-from mf_train.observers import observers
+from mf_train.observers import observers, records_own_figures
 from mf_train.records.output import OutputFolder
 
 
@@ -32,6 +32,9 @@ def run_info(root: Path, first_step: int = 0, is_main: bool = True) -> RunInfo:
         save=lambda keep, in_background: None,
         stop=lambda reason: None,
         agree=bool,
+        can_save_alone=lambda: True,
+        evaluate=None,
+        own_part=lambda: pytest.fail("nobody asked for it"),
     )
 
 
@@ -129,6 +132,24 @@ def test_keys_of_the_run_ask_for_event_files(run_file: Path, tmp_path: Path):
     found = scalars(tmp_path / "tb")
     assert found["train/seconds"] == [(1, 0.25)]
     assert "train/loss_scale" not in found
+
+
+def test_keys_of_the_run_ask_for_numbers_of_each_process(run_file: Path):
+    config: RunConfig = decode(load(str(run_file)))
+    assert not records_own_figures(config)
+    monitor = MonitorSection(monitor_on=True, weight_state_format="log")
+    for section, is_known_outside in ((monitor, True), (replace(monitor, local_norm_format=("log",)), False)):
+        asking = replace(config, monitor_config=section)
+        assert len(list(observers(asking))) == 1
+        assert records_own_figures(asking) is not is_known_outside
+        assert list(observers(replace(config, monitor_config=replace(section, monitor_on=False)))) == []
+
+
+def test_a_key_of_the_wrapper_logs_the_norms_of_gradients(run_file: Path, tmp_path: Path):
+    config: RunConfig = decode(load(str(run_file), ["runner_wrapper.local_norm=True"]))
+    assert records_own_figures(config)
+    (asked,) = observers(config)
+    assert (asked.section.local_norm_format, asked.dump) == ("log", None)
 
 
 def test_keys_of_the_run_ask_for_a_profile(run_file: Path):

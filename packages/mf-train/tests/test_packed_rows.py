@@ -9,11 +9,11 @@ import pytest
 from mindspore import Tensor, nn, ops
 
 import mf_models
-from mf_data.document_rows import DocumentRows
-from mf_data.packing import pack_none
-from mf_data.sample_rows import SampleRows
-from mf_data.samples import Samples
-from mf_data.token_rows import TokenRows
+from mf_data.rows.document_rows import DocumentRows
+from mf_data.rows.packing import pack_none
+from mf_data.rows.sample_rows import SampleRows
+from mf_data.rows.samples import Samples
+from mf_data.rows.token_rows import TokenRows
 from mf_models.kernels import select_kernels
 from mf_train.step.batch_tensors import tensors_of
 from mf_train.step.graphs import LossSum

@@ -25,7 +25,7 @@ use_parallel: True
 trainer: {type: CausalLanguageModelingTrainer}
 optimizer: {type: AdamW, learning_rate: 1.e-4}
 runner_config: {batch_size: 1}
-parallel: {enable_parallel_optimizer: True}
+parallel: {enable_parallel_optimizer: True, parallel_mode: HYBRID_PARALLEL}
 parallel_config:
   data_parallel: 1
   model_parallel: 4
@@ -106,6 +106,32 @@ def test_impossible_layouts_name_key_and_line(
     assert main(["plan", llama, *words]) == USER_ERROR
     place = f"{llama}:9" if "--devices" in words else "command line:--set"
     assert capsys.readouterr().err.startswith(f"{place}: {path}: ")
+
+
+BY_MINDSPORE = ("--set", "parallel.parallel_mode=1", "--set", "recompute_config.recompute=True")
+
+
+def test_the_back_end_is_that_of_the_run(llama: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def estimate(*words: str) -> dict[str, Any]:
+        found: dict[str, Any] = answer(capsys, OK, llama, *BY_MINDSPORE, *words, "--device", "910B")["estimate"]
+        return found
+
+    by_mindspore, by_mf = (estimate("--back-end", name) for name in ("mindspore", "explicit"))
+    assert by_mindspore != by_mf
+    assert estimate() == by_mindspore
+    assert estimate("--set", "parallel.parallel_mode=3") == by_mf
+    assert estimate("--set", "context.device_target=CPU") == by_mf
+
+
+def test_what_mindspore_can_not_divide_is_refused_as_the_run_is(
+    llama: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = (*BY_MINDSPORE, "--set", "parallel_config.context_parallel=2", "--devices", "64")
+    found = answer(capsys, USER_ERROR, llama, *rows)
+    assert [one["path"] for one in found["problems"]] == ["parallel_config.context_parallel"]
+    assert found["proposals"] and all(one["estimate"]["mesh"]["cp"] == 1 for one in found["proposals"])
+    # Asked for by name it is MindFormers', which has strategies for it.
+    assert answer(capsys, OK, llama, *rows, "--back-end", "mindspore")["problems"] == []
 
 
 def test_ranks_to_compile() -> None:

@@ -143,7 +143,8 @@ def test_all_but_run_work_without_mindspore(run_file: Path, broken: Path):
     program = (
         "import contextlib, io, sys\n"
         "from mf_train.cli import main\n"
-        "helps = [['--help'], *([name, '--help'] for name in ('run', 'validate', 'explain', 'schema', 'migrate'))]\n"
+        "names = ('run', 'plan', 'report', 'validate', 'explain', 'schema', 'migrate')\n"
+        "helps = [['--help'], *([name, '--help'] for name in names)]\n"
         "for words in (*helps, ['schema'], ['explain', 'epochs'], ['validate', sys.argv[1]], ['run', sys.argv[2]]):\n"
         "    with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
         "        main(words)\n"

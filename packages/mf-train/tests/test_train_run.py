@@ -292,9 +292,16 @@ def test_spikes_end_a_run_that_asks_for_it(run_file: Path, tmp_path: Path, capsy
     assert len(numbers_of(tmp_path / "output")) == 2
 
 
-def test_evaluation_of_the_checkpoint_gives_the_numbers_of_the_run(run_file: Path, whole: Path, capsys):
-    assert main([*words(run_file, "run_mode=eval", f"load_checkpoint={whole}"), "--json"]) == 0
+def test_evaluation_of_the_checkpoint_gives_the_numbers_of_the_run(run_file: Path, whole: Path, tmp_path: Path, capsys):
+    settings = (
+        "run_mode=eval",
+        f"load_checkpoint={whole}",
+        "eval_callbacks=[{type: SummaryMonitor}, {type: ObsMonitor}]",
+    )
+    assert main([*words(run_file, *settings), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
+    (events,) = (tmp_path / "output" / "tensorboard").iterdir()
+    assert b"eval/perplexity" in events.read_bytes()
     assert {"checkpoint": str(last_checkpoint(whole)), **result} == result
     assert {"step": STEPS, **result, "checkpoint": None} == {
         **lines_of(whole / "evaluations.jsonl")[-1],

@@ -1,5 +1,8 @@
 """Which checkpoints count, and which go."""
 
+import os
+from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -7,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mf_ckpt import Writer, checkpoints, clean, find, latest, resume_point, retire, step_name
+from mf_ckpt import Writer, checkpoints, clean, find, latest, resume_point, retire, step_name, thin
 from mf_ckpt import open as open_checkpoint
 from mf_ckpt.formats.mindspore_ckpt import CkptWriter
-from mf_ckpt.store.run_folder import plan_retirement
+from mf_ckpt.store.run_folder import plan_retirement, plan_thinning
 from mf_config.problems import UserError
 
 
@@ -126,6 +129,30 @@ def test_retire_deletes_the_oldest_and_leaves_incomplete_ones_alone(tmp_path: Pa
     (tmp_path / "step-00000004" / "manifest.json").unlink()
     assert retire(tmp_path, keep_last=2) == [tmp_path / "step-00000001"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["step-00000002", "step-00000003", "step-00000004"]
+
+
+@given(
+    gaps=st.lists(st.integers(0, 50), min_size=1, max_size=12),
+    apart=st.integers(1, 60),
+)
+def test_thinning_keeps_a_distance_and_the_newest(gaps: list[int], apart: int):
+    times = {step: float(sum(gaps[:step])) for step in range(len(gaps))}
+    kept = [step for step in times if step not in plan_thinning(times, apart)]
+    assert kept[0] == 0
+    assert kept[-1] == len(gaps) - 1
+    assert all(times[later] - times[one] >= apart for one, later in pairwise(kept[:-1]))
+    # What went lay too close behind one that stays.
+    for gone in set(times) - set(kept):
+        assert times[gone] - max(times[step] for step in kept if step < gone) < apart
+
+
+def test_thin_goes_by_the_time_of_the_save_and_leaves_incomplete_ones_alone(tmp_path: Path):
+    save(tmp_path, 1, 2, 3, 4)
+    for step in (1, 2, 3, 4):
+        os.utime(tmp_path / step_name(step) / "manifest.json", (60 * step, 60 * step))
+    (tmp_path / step_name(2) / "model.safetensors.index.json").unlink()
+    assert thin(tmp_path, timedelta(minutes=3)) == [tmp_path / step_name(3)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [step_name(step) for step in (1, 2, 4)]
 
 
 def test_retire_keeps_multiples_of_a_number(tmp_path: Path):

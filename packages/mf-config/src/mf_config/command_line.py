@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import NoReturn
 
 from mf_config.problems import UserError, name_values
@@ -29,6 +30,20 @@ class Command:
     summary: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
+
+
+def run_of(module: str) -> Callable[[argparse.Namespace], int]:
+    """The function `run` of a module that is imported when the command runs: help texts don't wait for what it needs.
+
+    Args:
+        module: its full name.
+    """
+
+    def run(parsed: argparse.Namespace) -> int:
+        status: int = import_module(module).run(parsed)
+        return status
+
+    return run
 
 
 def add_override_option(parser: argparse.ArgumentParser) -> None:

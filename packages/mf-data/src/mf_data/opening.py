@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 from typing import Protocol
 
-from mf_data.chosen_rows import at_most
-from mf_data.documents import Document, DocumentLoader, Loader, MixtureLoader
+from mf_data.document import Document
+from mf_data.loader import DocumentLoader, Loader, MixtureLoader
 from mf_data.progress import Progress, silent
-from mf_data.row_settings import RowSettings
-from mf_data.rows import Rows
+from mf_data.rows.chosen import at_most
+from mf_data.rows.data_set import Rows
+from mf_data.rows.settings import RowSettings
 from mf_data.tokenizers.base import Tokenizer
 
 

@@ -9,7 +9,7 @@ from mf_data.opening import open_dataset
 from mf_data.preview.page import as_page
 from mf_data.preview.samples import samples
 from mf_data.preview.terminal import as_text
-from mf_data.rows import ColumnRows
+from mf_data.rows.data_set import ColumnRows
 
 IGNORED = -100
 

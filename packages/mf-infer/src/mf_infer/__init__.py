@@ -1,7 +1,8 @@
 """Inference for large language models on MindSpore: load a checkpoint, generate and stream text."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from mf_config.on_demand import names_on_demand
 
 if TYPE_CHECKING:
     from mf_infer.llm import LLM as LLM
@@ -38,10 +39,5 @@ __all__ = [
     "TokenPrompt",
 ]
 
-
-def __getattr__(name: str) -> object:
-    # On demand, because the command line imports this package and must not wait for what reads checkpoints.
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(import_module(_HOMES[name]), name)
-    return found
+# The command line imports this package and must not wait for what reads checkpoints.
+__getattr__ = names_on_demand(__name__, _HOMES)

@@ -42,8 +42,9 @@ def start_followers(processes: int, context: ContextSection) -> None:
     places = [_place("MS_WORKER", rank) for rank in range(processes)]
     settings = {name: getattr(context, name) for name in ("device_target", "mode", "max_call_depth")}
     command = [sys.executable, "-m", "mf_infer.follower", json.dumps(settings)]
+    os.environ.setdefault("GLOG_v", _ERRORS_ONLY)
     for place in (_place("MS_SCHED", 0), *places[1:]):
-        environment = {"GLOG_v": _ERRORS_ONLY, **os.environ, **job, **place}
+        environment = {**os.environ, **job, **place}
         _started.append(subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL))
     os.environ.update(job | places[0])
 

@@ -25,7 +25,7 @@ from mf_models.networks import build
 from mf_models.prefix_tuning.stored import has_prefix, put_stored_prefix
 from mf_models.pretrained import open_weights, read_config
 from mf_models.registry import config_from_hf, family_of
-from mf_models.weights import assign, fitting, shapes_of
+from mf_models.weights import assign, fitting, shapes_of, tell_of_widening
 
 BLOCK_SIZE, NUM_BLOCKS = 16, 512
 """Of the cache, where the family has no keys for them: MindFormers' defaults."""
@@ -126,6 +126,7 @@ def _lead(source: Source, config: ModelConfig, sizes: Sizes) -> LeadingRunner:
         raise UserError(
             "tensor_parallel: a prefix does not go with it. Allowed: an adapter that is merged in, or 1 process."
         )
+    tell_of_widening(_stored(source, config))
     team = Team()
     team.hear([str(source.path), str(source.adapter or ""), config.to_hf(), sizes])
     runner = LeadingRunner(_piece(team, source, config, sizes), team)

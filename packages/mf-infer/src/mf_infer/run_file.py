@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from mf_config.decode import decode
+from mf_config.decoding import decode
 from mf_config.document import load
 from mf_data.opening import open_tokenizer
 from mf_data.tokenizers.base import Tokenizer

@@ -40,7 +40,9 @@ from mf_train.layout.network_limits import check_network
 from mf_train.layout.plans import micro_batches, plans_of
 from mf_train.layout.processes import Processes
 from mf_train.network_changes import adapt, recompute_parts
+from mf_train.observers import records_own_figures
 from mf_train.optimizer import UpdateRule
+from mf_train.own_part import OwnPart
 from mf_train.pipeline.evaluation import PipelineLosses
 from mf_train.pipeline.step import PipelineStep
 from mf_train.pipeline.work import StagePart, StageWork, stage_work
@@ -49,6 +51,7 @@ from mf_train.records.samples import Parts, sample_rows
 from mf_train.run_rates import RunRates
 from mf_train.step.gradient_limits import GradientLimits
 from mf_train.step.graphs import MeanUpdate
+from mf_train.step.own_figures import OwnFigures
 from mf_train.step.rate_kinds import Rates
 from mf_train.step.sharded_update import PIECE, ShardedUpdate
 from mf_train.step.training_step import StepRules, TrainingStep
@@ -195,14 +198,29 @@ class Job:
             micro_batches(self.config, self.processes.axes.mesh),
             seed=self.config.seed,
             data_rank=self.processes.row_group,
+            own_figures=self._own_figures,
         )
         if isinstance(self.division, AutomaticDivision):
             return self.division.step(self.model, self._objective, self.update, rules)
         reduction = self.division.reduction(self.update, self._kernels)
         if self.stage_work is not None:
-            end = MeanUpdate(self.update, reduction, rules.limits)
+            end = MeanUpdate(self.update, reduction, rules.limits, rules.own_figures)
             return PipelineStep(self.parts, self.stage_work, self._objective, end, rules)
         return TrainingStep(self.model, self._objective, self.update, reduction, rules)
+
+    @cached_property
+    def _own_figures(self) -> OwnFigures | None:
+        """What keeps this process's own numbers of each step, where the run records them."""
+        if isinstance(self.division, AutomaticDivision) or not records_own_figures(self.config):
+            return None
+        return OwnFigures([parameter.name for parameter in self.update.parameters])
+
+    @property
+    def own_part(self) -> OwnPart:
+        """What this process holds of the run."""
+        processes = self.processes
+        rows = self.data.rows_per_step / processes.size
+        return OwnPart(processes.rank, rows, self.weights, self.update.slots, self._own_figures)
 
     @cached_property
     def _rule(self) -> UpdateRule:

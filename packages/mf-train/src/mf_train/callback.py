@@ -3,9 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from mf_train.records.output import OutputFolder
+
+if TYPE_CHECKING:
+    # Callbacks are declared without MindSpore, which holds a process's part.
+    from mf_train.own_part import OwnPart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +76,11 @@ class RunInfo:
             checkpoints to keep (0 keeps all), and whether the run goes on while it is written.
         stop: asks the run to end after the present step, with the reason; every process must call it.
         agree: whether any process raises a flag; every process must call it, and gets the same answer.
+        can_save_alone: whether this process could save now by itself: the run has no other one, and no step is half
+            done.
+        evaluate: makes an evaluation of the present step and tells the callbacks, unless there has just been one;
+            every process must call it. None where the run has no do_eval.
+        own_part: gives what this process holds of weights, gradients and optimizer state.
     """
 
     output: OutputFolder
@@ -82,6 +91,9 @@ class RunInfo:
     save: Callable[[int, bool], None]
     stop: Callable[[str], None]
     agree: Callable[[bool], bool]
+    can_save_alone: Callable[[], bool]
+    evaluate: Callable[[], None] | None
+    own_part: Callable[[], "OwnPart"]
 
 
 class Callback:

@@ -13,14 +13,14 @@ import mf_data
 from mf_config import RunConfig, UserError
 from mf_config.schema import TRAIN_MODES
 from mf_config.sections.dataset import DatasetSection
-from mf_data.batches import Batches
 from mf_data.files import write_atomically
-from mf_data.reading_ahead import ReadAhead, read_ahead
-from mf_data.row_order import Shuffle
-from mf_data.row_settings import RowSettings
-from mf_data.rows import Rows
+from mf_data.reading.batches import Batches
+from mf_data.reading.reading_ahead import ReadAhead, read_ahead
+from mf_data.reading.worker_tuning import TunedReadAhead
+from mf_data.rows.data_set import Rows
+from mf_data.rows.row_order import Shuffle
+from mf_data.rows.settings import RowSettings
 from mf_data.tokenizers.base import Tokenizer, token_bytes
-from mf_data.worker_tuning import TunedReadAhead
 from mf_train.device_queue import DeviceQueue
 from mf_train.layout.plans import micro_batches, reads_all_rows
 from mf_train.layout.processes import Processes

@@ -7,7 +7,7 @@ from typing import Any
 import mindspore as ms
 from mindspore.dataset import GeneratorDataset
 
-from mf_data.mindspore_source import Arrays, MindSporeSource
+from mf_data.reading.mindspore_source import Arrays, MindSporeSource
 from mf_train.task import Examples
 
 _JUST_TAKE = ms.JitConfig(jit_level="O0")

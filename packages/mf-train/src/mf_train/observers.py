@@ -5,14 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mf_config import RunConfig
-from mf_config.sections.observation import TensorboardSection
+from mf_config.sections.observation import MonitorSection, TensorboardSection
 from mf_train.callback import Callback, CallbackSection, RunInfo
 from mf_train.callbacks.profile_monitor import ProfileMonitor
+from mf_train.records.own_numbers import OwnNumbers, Places, asks_for_figures, asks_for_numbers
 from mf_train.records.tensorboard import TensorboardWriter
+
+_GRADIENT_NORMS = MonitorSection(monitor_on=True, local_norm_format="log")
+"""What `runner_wrapper.local_norm` asks for."""
 
 
 def observers(config: RunConfig) -> Iterator[CallbackSection]:
-    """The sections of the callbacks that `profile` and `tensorboard` stand for.
+    """The sections of the callbacks that keys stand for: `profile`, `tensorboard`, `monitor_config`, `local_norm`.
 
     Args:
         config: the run configuration.
@@ -26,6 +30,20 @@ def observers(config: RunConfig) -> Iterator[CallbackSection]:
         )
     if config.tensorboard.tensorboard_dir:
         yield _Tensorboard(config.tensorboard)
+    monitor, events = config.monitor_config, config.tensorboard.tensorboard_dir
+    if asks_for_numbers(monitor):
+        yield _Monitor(monitor, Path(monitor.dump_path), Path(events) if events else None)
+    if config.runner_wrapper.local_norm and not asks_for_numbers(monitor):
+        yield _Monitor(_GRADIENT_NORMS, None, None)
+
+
+def records_own_figures(config: RunConfig) -> bool:
+    """Whether a callback asks for what only the training step of each process knows.
+
+    Args:
+        config: the run configuration.
+    """
+    return asks_for_figures(config.monitor_config) or config.runner_wrapper.local_norm
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +61,16 @@ class _Tensorboard:
         also = tuple(name for name, wanted in asked.items() if wanted)
         folder = Path(section.tensorboard_dir)
         return TensorboardWriter(run, folder, queue_size=section.tensorboard_queue_size, also=also)
+
+
+@dataclass(frozen=True, slots=True)
+class _Monitor:
+    """What to record of each process's own part, and where: folder of the file, and of event files if it is named."""
+
+    section: MonitorSection
+    dump: Path | None
+    tensorboard: Path | None
+
+    def build(self, run: RunInfo) -> Callback:
+        """See `mf_train.callback.CallbackSection.build`."""
+        return OwnNumbers(self.section, run, Places(self.dump, self.tensorboard or run.output.tensorboard))

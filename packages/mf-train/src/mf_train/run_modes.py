@@ -3,13 +3,17 @@
 import logging
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import asdict
+from pathlib import Path
 
+import mf_ckpt
 from mf_config import RunConfig
 from mf_config.command_line import FAILURE, OK
 from mf_data.files import write_atomically
 from mf_train.assemble import Job
-from mf_train.checkpoint.checkpoints import find_checkpoint
+from mf_train.callback import Callbacks, Evaluation, RunInfo
+from mf_train.checkpoint.checkpoints import find_checkpoint, strategy_for
 from mf_train.options import RunOptions
 from mf_train.records.json_lines import to_json
 from mf_train.start import start_process
@@ -42,10 +46,37 @@ def evaluate(config: RunConfig, options: RunOptions) -> int:
     path = find_checkpoint(config.load_checkpoint, False, job.output.root)
     job.load_weights(path)
     values = job.evaluate()
+    steps, run = _steps_behind(path, strategy_for(path, config)), _nothing_to_train(job)
+    with closing(Callbacks(section.build(run) for section in config.eval_callbacks)) as callbacks:
+        callbacks.on_evaluation(Evaluation(step=steps, values=values))
     if processes.is_main:
         _log.info("%s: %s", path, ", ".join(f"{name} {value:.4g}" for name, value in values.items()))
         _print({"checkpoint": str(path), **values}, options)
     return OK
+
+
+def _nothing_to_train(job: Job) -> RunInfo:
+    """What callbacks of an evaluation may know and ask: there are no steps to stop and no state to save."""
+    return RunInfo(
+        output=job.output,
+        first_step=0,
+        total_steps=0,
+        total_epochs=0,
+        is_main=job.processes.is_main,
+        save=lambda keep, in_background: None,
+        stop=lambda reason: None,
+        agree=job.processes.any,
+        can_save_alone=lambda: False,
+        evaluate=None,
+        own_part=lambda: job.own_part,
+    )
+
+
+def _steps_behind(path: Path, strategy: str | None) -> int:
+    """Training steps that a checkpoint comes from; 0 where it says nothing of them."""
+    counters = (mf_ckpt.open(path, strategy).trainer_state or {}).get("counters", {})
+    steps: int = counters.get("step", 0)
+    return steps
 
 
 def _save_layout(config: RunConfig) -> int:

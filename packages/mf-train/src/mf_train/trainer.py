@@ -57,6 +57,8 @@ class Trainer:
         self.is_main = self._processes.is_main
         self.output = self._job.output
         self._stop_reason = ""
+        self._is_in_step = False
+        self._evaluated_step: int | None = None
         self._counters = Counters()
         self._loss_scale = LossScale.from_section(config.runner_wrapper.scale_sense)
         self._guard = DivergenceGuard.of(config)
@@ -81,6 +83,9 @@ class Trainer:
             save=self._save,
             stop=self._stop,
             agree=self._processes.any,
+            can_save_alone=lambda: self._processes.size == 1 and not self._is_in_step,
+            evaluate=self._evaluate if config.do_eval else None,
+            own_part=lambda: self._job.own_part,
         )
         self._callbacks = self._make_callbacks(config)
 
@@ -130,7 +135,8 @@ class Trainer:
         self._callbacks.on_train_begin()
         if self._counters.step == 0:
             self._evaluate()
-        if self._job.config.context.is_graph_mode and self._counters.step < self._result.total_steps:
+        goes_on = self._counters.step < self._result.total_steps and not self._stop_reason
+        if self._job.config.context.is_graph_mode and goes_on:
             _log.info("compiling the training step")
             begin = time.perf_counter()
             self._job.step.compile(self._job.examples(self._counters.batch))
@@ -144,6 +150,7 @@ class Trainer:
         rate, rates = job.learning_rate(counters.schedule_position), job.rates(counters.schedule_position)
         scale = self._loss_scale.value
         examples = job.data.next_examples(counters.batch)
+        self._is_in_step = True
         outcome = job.step(examples, scale=scale, number=counters.update + 1, learning_rate=rates)
         seconds = time.perf_counter() - begin
         epoch = job.data.training.epoch_of(counters.batch) + 1
@@ -153,6 +160,7 @@ class Trainer:
         counters.skipped += not outcome.applied
         counters.update += outcome.applied
         counters.tokens += outcome.tokens
+        self._is_in_step = False
         self._result.loss = outcome.loss
         if outcome.tokens == 0:
             _log.warning("step %d: no target counts in the loss, so the step changes nothing", counters.step)
@@ -185,9 +193,10 @@ class Trainer:
             raise TrainingDivergedError(f"step {info.step}: {verdict}. Newest checkpoint: {saved or 'none'}.")
 
     def _evaluate(self) -> None:
-        """Evaluate where the run does so, and tell the callbacks."""
-        if not self._job.config.do_eval:
+        """Evaluate where the run does so and has not just done it, and tell the callbacks."""
+        if not self._job.config.do_eval or self._evaluated_step == self._counters.step:
             return
+        self._evaluated_step = self._counters.step
         values = self._job.evaluate()
         self._result.evaluation = values
         shown = ", ".join(f"{name} {value:.4g}" for name, value in values.items())

@@ -1,14 +1,11 @@
 """`mf-ckpt convert`: a checkpoint in another program's form."""
 
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 
 from mf_ckpt.cli.output import (
-    PATH_HELP,
     ProgressLine,
-    add_json_option,
-    add_strategy_option,
     note,
     note_adapter,
     open_path,
@@ -18,24 +15,11 @@ from mf_ckpt.conversion.other_programs import in_hf_form, write_mindspore
 from mf_ckpt.conversion.transform import export, transform
 from mf_ckpt.disk.files import read_json
 from mf_ckpt.sources.source import some
-from mf_config.command_line import OK, Command
-
-DTYPES = ("F32", "F16", "BF16")
+from mf_config.command_line import OK
 
 
-def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("source", metavar="SRC", help=PATH_HELP)
-    parser.add_argument("destination", metavar="DST", help="the new folder; a .ckpt file for --to mindspore")
-    parser.add_argument("--to", required=True, choices=("hf", "mf", "mindspore"), help="form of the new checkpoint")
-    parser.add_argument("--dtype", type=str.upper, choices=DTYPES, help="type of all float weights; unchanged without")
-    parser.add_argument(
-        "--config", metavar="FILE", help="config.json of the model in Hugging Face form, where SRC has none"
-    )
-    add_strategy_option(parser)
-    add_json_option(parser)
-
-
-def _run(arguments: Namespace) -> int:
+def run(arguments: Namespace) -> int:
+    """Write the checkpoint in the other form; returns the exit status."""
     started = time.monotonic()
     destination = Path(arguments.destination)
     opened = open_path(arguments.source, arguments.strategy)
@@ -53,6 +37,3 @@ def _run(arguments: Namespace) -> int:
         write_mindspore(reader, destination, config, arguments.dtype, progress)
     print_written(destination, time.monotonic() - started, arguments.json)
     return OK
-
-
-COMMAND = Command("convert", "Write a checkpoint in the form of mf, Hugging Face or MindSpore.", _add_arguments, _run)

@@ -1,24 +1,19 @@
 """`mf-ckpt diff`: where two checkpoints differ."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 
-from mf_ckpt.cli.output import PATH_HELP, ProgressLine, add_json_option, open_path, print_json, print_text
+from mf_ckpt.cli.output import ProgressLine, open_path, print_json, print_text
 from mf_ckpt.cli.texts import printable
 from mf_ckpt.reading.comparison import Comparison, compare_checkpoints
-from mf_config.command_line import FAILURE, OK, Command
+from mf_config.command_line import FAILURE, OK
 
 _SHOWN = 20
 """Lines of each kind for a person; JSON has all."""
 
 
-def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("first", metavar="A", help=PATH_HELP)
-    parser.add_argument("second", metavar="B", help="another one; how they are cut or stored makes no difference")
-    add_json_option(parser)
-
-
-def _run(arguments: Namespace) -> int:
+def run(arguments: Namespace) -> int:
+    """Print every difference; returns 1 where there is one."""
     first, second = open_path(arguments.first), open_path(arguments.second)
     found = compare_checkpoints(first, second, ProgressLine())
     if arguments.json:
@@ -47,8 +42,3 @@ def _lines(found: Comparison) -> Iterator[str]:
         yield from map(printable, lines[:_SHOWN])
         if len(lines) > _SHOWN:
             yield f"… and {len(lines) - _SHOWN} more of this kind"
-
-
-COMMAND = Command(
-    "diff", "Compare two checkpoints, tensor by tensor; exit status 1 where they differ.", _add_arguments, _run
-)

@@ -1,18 +1,9 @@
-"""The commands of `mf-ckpt`."""
+"""The program `mf-ckpt`."""
 
 from collections.abc import Sequence
 
-from mf_ckpt.cli import convert, diff, inspect, merge_lora, reshard, verify
+from mf_ckpt.cli.commands import COMMANDS
 from mf_config.command_line import run_command_line
-
-_COMMANDS = (
-    inspect.COMMAND,
-    verify.COMMAND,
-    diff.COMMAND,
-    convert.COMMAND,
-    reshard.COMMAND,
-    merge_lora.COMMAND,
-)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,6 +15,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         Exit status: 0 done, 1 `verify` found a fault or `diff` a difference, 2 a user's mistake.
     """
-    return run_command_line(
-        "mf-ckpt", "Look at, check and change checkpoints of language models.", _COMMANDS, arguments
-    )
+    return run_command_line("mf-ckpt", "Look at, check and change checkpoints of language models.", COMMANDS, arguments)

@@ -1,9 +1,8 @@
-"""What the commands share: the path argument, results on standard output, progress on standard error."""
+"""What the commands share: paths opened, results on standard output, progress on standard error."""
 
 import json
 import sys
 import time
-from argparse import ArgumentParser
 from pathlib import Path
 
 from mf_ckpt.cli.texts import size_text
@@ -11,11 +10,6 @@ from mf_ckpt.disk.files import JsonObject
 from mf_ckpt.lora.peft import is_adapter
 from mf_ckpt.reading.reader import Reader, open_checkpoint
 from mf_ckpt.store.run_folder import find
-
-PATH_HELP = (
-    "a checkpoint folder of mf, Hugging Face or MindSpore form, a .safetensors, .ckpt or .gguf file, "
-    "or a run's output_dir (its newest checkpoint)"
-)
 
 _SECONDS_BETWEEN = {True: 0.1, False: 10.0}
 """Least time between two reports, by whether a person watches a terminal or a log is filled."""
@@ -54,11 +48,6 @@ class ProgressLine:
         sys.stderr.flush()
 
 
-def add_json_option(parser: ArgumentParser) -> None:
-    """Declare `--json`."""
-    parser.add_argument("--json", action="store_true", help="print JSON")
-
-
 def print_json(data: JsonObject) -> None:
     """Print a result as JSON."""
     print_text(json.dumps(data, indent=2))
@@ -72,15 +61,6 @@ def print_text(text: str) -> None:
 def note(text: str) -> None:
     """Tell a person something that is no result."""
     sys.stderr.write(text + "\n")
-
-
-def add_strategy_option(parser: ArgumentParser) -> None:
-    """Declare `--strategy`."""
-    parser.add_argument(
-        "--strategy",
-        metavar="PATH",
-        help="strategy file, or folder of them, of rank_N folders; without it, the folder strategy beside them",
-    )
 
 
 def note_adapter(reader: Reader) -> None:

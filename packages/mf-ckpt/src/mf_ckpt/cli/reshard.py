@@ -1,42 +1,24 @@
 """`mf-ckpt reshard`: a checkpoint cut for another mesh."""
 
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 
-from mf_ckpt.cli.output import PATH_HELP, ProgressLine, add_json_option, note_adapter, open_path, print_written
+from mf_ckpt.cli.output import ProgressLine, note_adapter, open_path, print_written
 from mf_ckpt.conversion.transform import transform
 from mf_ckpt.families import CheckpointFamily, family_of
 from mf_ckpt.placement.layout import Layout
 from mf_ckpt.placement.placement_rules import check_even, place, rules_of
 from mf_ckpt.placement.rule_file import read_rules
 from mf_ckpt.reading.reader import Reader
-from mf_config.command_line import OK, Command
+from mf_config.command_line import OK
 from mf_config.layout import AXES, Mesh
 from mf_config.problems import UserError, name_values
 from mf_config.suggest import nearest
 
 
-def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("source", metavar="SRC", help=PATH_HELP)
-    parser.add_argument("destination", metavar="DST", help="the new checkpoint's folder")
-    parser.add_argument(
-        "--mesh", required=True, help="ranks along each axis, such as tp=4,pp=2; tp=1 for whole tensors"
-    )
-    parser.add_argument(
-        "--rules",
-        metavar="FILE",
-        help="TOML file with a table [[rule]] for each kind of tensor; without, the model family's rules or those of "
-        "SRC's layout.json are taken",
-    )
-    parser.add_argument("--shard-optimizer", action="store_true", help="divide optimizer state over dp too (ZeRO)")
-    parser.add_argument(
-        "--allow-uneven", action="store_true", help="first ranks get more where a weight can't be divided equally"
-    )
-    add_json_option(parser)
-
-
-def _run(arguments: Namespace) -> int:
+def run(arguments: Namespace) -> int:
+    """Write the checkpoint as the mesh cuts it; returns the exit status."""
     started = time.monotonic()
     reader, destination = open_path(arguments.source), Path(arguments.destination)
     mesh = parse_mesh(arguments.mesh)
@@ -105,6 +87,3 @@ def _no_rules(reader: Reader) -> str:
         f"{reader.path}: nothing says how its tensors may be cut: no installed model family knows its config.json, and "
         "it has no layout.json. Allowed: --rules FILE."
     )
-
-
-COMMAND = Command("reshard", "Cut a checkpoint for another mesh, or put it together.", _add_arguments, _run)

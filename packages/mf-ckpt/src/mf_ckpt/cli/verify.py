@@ -1,22 +1,17 @@
 """`mf-ckpt verify`: whether a checkpoint is as it was saved."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
-from mf_ckpt.cli.output import PATH_HELP, add_json_option, add_strategy_option, print_json, print_text
+from mf_ckpt.cli.output import print_json, print_text
 from mf_ckpt.cli.texts import printable
 from mf_ckpt.reading.verification import verify
 from mf_ckpt.store.manifest import MANIFEST
 from mf_ckpt.store.run_folder import find
-from mf_config.command_line import FAILURE, OK, Command
+from mf_config.command_line import FAILURE, OK
 
 
-def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH", help=PATH_HELP)
-    add_strategy_option(parser)
-    add_json_option(parser)
-
-
-def _run(arguments: Namespace) -> int:
+def run(arguments: Namespace) -> int:
+    """Print every fault; returns 1 where there is one."""
     path = find(arguments.path)
     findings = verify(path, arguments.strategy)
     has_checksums = (path / MANIFEST).exists()
@@ -30,8 +25,3 @@ def _run(arguments: Namespace) -> int:
     else:
         print_text(f"{path}: headers and index are sound; there is no {MANIFEST} with checksums of all content")
     return FAILURE if findings else OK
-
-
-COMMAND = Command(
-    "verify", "Check every file of a checkpoint; exit status 1 where a fault is found.", _add_arguments, _run
-)

@@ -1,13 +1,15 @@
 """Which checkpoints a run has, which one is meant or resumed from, and which may go."""
 
+import math
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
 
 from mf_ckpt.disk.files import CheckpointError
 from mf_ckpt.formats.mindspore_ckpt.rank_folders import is_rank_folder
-from mf_ckpt.store.manifest import complete_manifest, is_complete
+from mf_ckpt.store.manifest import MANIFEST, complete_manifest, is_complete
 from mf_ckpt.store.staging import discard, tidy
 from mf_config.problems import UserError, name_values
 from mf_config.suggest import nearest
@@ -142,6 +144,42 @@ def retire(root: str | Path, keep_last: int, keep_every: int | None = None) -> l
     doomed = plan_retirement(_steps(Path(root)), keep_last, keep_every)
     for path in doomed:
         discard(path)
+    return doomed
+
+
+def thin(root: str | Path, apart: timedelta) -> list[Path]:
+    """Delete checkpoints that were saved too soon after one that stays. The first and the newest complete one stay.
+
+    Args:
+        root: the folder that holds `step-*` folders.
+        apart: the least time between two that stay.
+
+    Returns:
+        What was deleted, oldest first.
+    """
+    times = {path: (path / MANIFEST).stat().st_mtime for path in checkpoints(root)}
+    doomed = plan_thinning(times, apart.total_seconds())
+    for path in doomed:
+        discard(path)
+    return doomed
+
+
+def plan_thinning(times: Mapping[_Item, float], seconds: float) -> list[_Item]:
+    """Which checkpoints may be deleted so that the others lie some time apart.
+
+    Args:
+        times: all complete checkpoints, oldest first, and when each was saved, in seconds.
+        seconds: the least time between two that stay; the newest one stays in any case.
+
+    Returns:
+        Those that may go, oldest first.
+    """
+    doomed, last = [], -math.inf
+    for item, time in list(times.items())[:-1]:
+        if time < last + seconds:
+            doomed.append(item)
+        else:
+            last = time
     return doomed
 
 

@@ -1,12 +1,9 @@
-"""The program `mf-config` and its subcommands."""
+"""The program `mf-config` with its subcommands."""
 
 from collections.abc import Sequence
 
-from mf_config.cli.explain import EXPLAIN
-from mf_config.cli.schema import SCHEMA
-from mf_config.cli.validate import VALIDATE
+from mf_config.cli.commands import EXPLAIN, MIGRATE, SCHEMA, VALIDATE
 from mf_config.command_line import run_command_line
-from mf_config.migration.command import MIGRATE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,12 +1,12 @@
 """The subcommand `validate`: every problem of every file, or the complete configuration that a file stands for."""
 
-import argparse
 import json
 import sys
+from argparse import Namespace
 from dataclasses import dataclass
 
-from mf_config.command_line import OK, USER_ERROR, Command, add_override_option
-from mf_config.decode import examine
+from mf_config.command_line import OK, USER_ERROR
+from mf_config.decoding import examine
 from mf_config.document import load
 from mf_config.dump import to_plain
 from mf_config.nodes import Document
@@ -34,19 +34,7 @@ class _Checked:
         return self.valid and bool(blockers_in(self.problems))
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("configs", nargs="+", metavar="CONFIG", help="run configurations, YAML")
-    add_override_option(parser)
-    parser.add_argument("-v", "--verbose", action="store_true", help="print notes too: what has no effect, and why")
-    parser.add_argument("--to-run", action="store_true", help="fail also on what keeps a valid file from being run")
-    parser.add_argument(
-        "--resolved", action="store_true", help="print the complete configuration, with the source of each value"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON: a list of all problems, notes included")
-
-
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Print the problems; returns 2 where a file is invalid, or can't be run where that was asked."""
     if arguments.resolved and len(arguments.configs) > 1:
         raise UserError("--resolved takes one file at a time")
@@ -115,7 +103,3 @@ def _print_resolved(file: _Checked, *, as_json: bool) -> None:
         )
     else:
         print(to_commented_yaml(lines), end="")
-
-
-VALIDATE = Command("validate", "Name every problem of every file.", add_arguments, run)
-"""The subcommand."""

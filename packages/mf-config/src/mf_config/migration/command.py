@@ -1,40 +1,22 @@
 """The subcommand `migrate`: rewrites an older run configuration, keeping its comments, order and layout."""
 
-import argparse
 import codecs
 import json
 import os
 import shutil
 import sys
 import tempfile
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from mf_config.command_line import FAILURE, OK, Command
+from mf_config.command_line import FAILURE, OK
+from mf_config.migration.migrate import Migration, Note, migrate_text
 from mf_config.yaml_reader import read_file
 
-if TYPE_CHECKING:
-    from mf_config.migration.migrate import Migration, Note
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("config", type=Path, metavar="OLD.yaml", help="the run configuration")
-    target = parser.add_mutually_exclusive_group()
-    target.add_argument(
-        "-o", "--output", type=Path, metavar="NEW.yaml", help="write this file instead of standard output"
-    )
-    target.add_argument("--in-place", action="store_true", help="replace the file, if anything changes")
-    target.add_argument("--check", action="store_true", help="write nothing; exit status 1 where anything would change")
-    parser.add_argument("--json", action="store_true", help="print the changes as a JSON object, with the new text")
-
-
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: Namespace) -> int:
     """Migrate the file; returns 1 where something is left to do by hand, or with --check where anything is to do."""
-    # On demand: its many rules would slow down the start of every other subcommand.
-    from mf_config.migration.migrate import migrate_text
-
     config: Path = arguments.config
     read_file(config)  # refuses what is no run configuration with the messages that validate has
     content = config.read_bytes()
@@ -57,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     return FAILURE if found or migration.refused else OK
 
 
-def _report(config: Path, migration: "Migration") -> list[str]:
+def _report(config: Path, migration: Migration) -> list[str]:
     """The lines that tell what was done and what is left."""
     notes: Sequence[Note] = sorted((*migration.changes, *migration.refused), key=lambda note: note.location)
     done = len(migration.changes)
@@ -65,7 +47,7 @@ def _report(config: Path, migration: "Migration") -> list[str]:
     return [*(str(note) for note in notes), counts if notes else f"{config}: nothing to migrate"]
 
 
-def _as_json(config: Path, migration: "Migration") -> dict[str, object]:
+def _as_json(config: Path, migration: Migration) -> dict[str, object]:
     return {
         "file": str(config),
         "changes": [note.as_json() for note in migration.changes],
@@ -104,9 +86,3 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-MIGRATE = Command(
-    "migrate", "Rewrite older spellings in the canonical form, keeping comments and order.", add_arguments, run
-)
-"""The subcommand."""

@@ -31,19 +31,11 @@ def heads_divide_among_ranks(checked: Checked) -> Iterator[Finding]:
 
 @rule("key-value-heads-divide", Severity.ERROR, f"{_DEGREES}.model_parallel", f"{_MODEL}.n_kv_heads")
 def key_value_heads_divide(checked: Checked) -> Iterator[Finding]:
-    """The key/value heads are a multiple of model_parallel or divide it."""
+    """The key/value heads are a multiple of model_parallel: no two ranks hold the same head."""
     heads, ranks = checked.model("num_kv_heads"), _ranks_of(checked, "model_parallel")
-    if heads and heads % ranks and ranks % heads:
-        what = f"{ranks} ranks and {heads} key/value heads: neither divides the other"
-        yield Finding(f"{_DEGREES}.model_parallel", what, f"a divisor or a multiple of {heads}")
-
-
-@rule("key-value-heads-are-shared", Severity.NOTE, f"{_DEGREES}.model_parallel", f"{_MODEL}.n_kv_heads")
-def key_value_heads_are_shared(checked: Checked) -> Iterator[Finding]:
-    """With fewer key/value heads than ranks of model_parallel, several ranks hold the same head."""
-    heads, ranks = checked.model("num_kv_heads"), _ranks_of(checked, "model_parallel")
-    if heads and heads < ranks and ranks % heads == 0:
-        yield Finding(f"{_DEGREES}.model_parallel", f"each of {heads} key/value heads lies on {ranks // heads} ranks")
+    if heads and heads % ranks:
+        what = f"{ranks} ranks can't divide {heads} key/value heads"
+        yield Finding(f"{_DEGREES}.model_parallel", what, f"a divisor of {heads}")
 
 
 @rule("widths-divide-among-ranks", Severity.ERROR, f"{_DEGREES}.model_parallel", f"{_MODEL}.hidden_size")
@@ -111,7 +103,6 @@ def rows_divide_in_prediction(checked: Checked) -> Iterator[Finding]:
 RULES = (
     heads_divide_among_ranks,
     key_value_heads_divide,
-    key_value_heads_are_shared,
     widths_divide_among_ranks,
     vocabulary_is_padded,
     sequence_divides_among_ranks,

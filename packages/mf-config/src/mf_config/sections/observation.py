@@ -1,11 +1,11 @@
 """`monitor_config` and `tensorboard`: what is recorded of a run, and where."""
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from mf_config.schema import key
-
-_IN_METRICS = "metrics.jsonl has the global norm of each step"
 
 _Form = Literal["log", "tensorboard"]
 
@@ -15,36 +15,43 @@ class MonitorSection:
     """Norms and states that are recorded while training."""
 
     monitor_on: bool = key("Whether anything of this section is done.", False)
-    dump_path: str = key("Folder of the recorded values.", "./dump", needs="monitor_on", inert=_IN_METRICS)
+    dump_path: str = key(
+        "Folder of a file of JSON lines a process, rank_N.jsonl, with all that is recorded.",
+        "./dump",
+        needs="monitor_on",
+    )
     target: tuple[str, ...] = key(
-        "Patterns of the parameters to record.", (".*",), needs="monitor_on", inert=_IN_METRICS
+        "Regular expressions; of norms those are recorded whose parameter's name one of them finds something in.",
+        (".*",),
+        needs="monitor_on",
     )
-    invert: bool = key("Record all parameters but these.", False, needs="monitor_on", inert=_IN_METRICS)
-    step_interval: int = key(
-        "Steps between records.", 1, minimum=1, unit="steps", needs="monitor_on", inert=_IN_METRICS
-    )
+    invert: bool = key("Record the norms of all parameters but these.", False, needs="monitor_on")
+    step_interval: int = key("Steps between records.", 1, minimum=1, unit="steps", needs="monitor_on")
     local_loss_format: tuple[_Form, ...] | _Form | None = key(
-        "Where each rank's loss goes.", None, needs="monitor_on", inert=_IN_METRICS
+        "Where the mean loss of each process's own rows goes.", None, needs="monitor_on"
     )
     device_local_loss_format: tuple[_Form, ...] | _Form | None = key(
-        "Where each device's loss goes.", None, needs="monitor_on", inert=_IN_METRICS
+        "Where each device's loss goes; a process has one device.", None, needs="monitor_on"
     )
     local_norm_format: tuple[_Form, ...] | _Form | None = key(
-        "Where the norm of each gradient goes.", None, needs="monitor_on", inert=_IN_METRICS
+        "Where the norm of each gradient goes, as each process holds it before clipping.", None, needs="monitor_on"
     )
     device_local_norm_format: tuple[_Form, ...] | _Form | None = key(
-        "Where each device's norm goes.", None, needs="monitor_on", inert=_IN_METRICS
+        "Where the norm of all gradients that a process holds goes.", None, needs="monitor_on"
     )
     optimizer_state_format: tuple[_Form, ...] | _Form | None = key(
-        "Where norms of the optimizer state go.", None, needs="monitor_on", inert=_IN_METRICS
+        "Where the norms of the optimizer state that a process holds go.", None, needs="monitor_on"
     )
     weight_state_format: tuple[_Form, ...] | _Form | None = key(
-        "Where norms of the weights go.", None, needs="monitor_on", inert=_IN_METRICS
+        "Where the norms of the weights that a process holds go.", None, needs="monitor_on"
     )
     throughput_baseline: float | None = key(
-        "Expected speed, for a relative figure.", None, above=0, needs="monitor_on", inert=_IN_METRICS
+        "Expected rows a second of each process; what is reached of it is logged, and recorded for TensorBoard.",
+        None,
+        above=0,
+        needs="monitor_on",
     )
-    print_struct: bool = key("Print the network's parameters and stop.", False, needs="monitor_on", inert=_IN_METRICS)
+    print_struct: bool = key("Log the network's parameters and stop.", False, needs="monitor_on")
     check_for_global_norm: bool = key("Stop at spikes of the global norm.", False, needs="monitor_on")
     global_norm_spike_threshold: float = key(
         "Global norm that counts as a spike, with check_for_global_norm or use_skip_data_by_global_norm.",
@@ -55,6 +62,14 @@ class MonitorSection:
     global_norm_spike_count_threshold: int = key(
         "Spikes in a row that stop the run, with either of the two.", 10, minimum=1, needs="monitor_on"
     )
+
+    def problems(self) -> Iterator[tuple[str, str, str]]:
+        """What is wrong: key name, what, what is allowed."""
+        for pattern in self.target:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                yield "target", f"{pattern!r} is no regular expression: {error}", "regular expressions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -162,7 +162,7 @@ class RunConfig:
         "What happens beside the steps: logs, checkpoints.", (), modes=TRAIN_MODES
     )
     eval_callbacks: tuple[Annotated[Any, ComponentOf("callback")], ...] = key(
-        "What happens beside an evaluation.", (), inert="an evaluation has no callbacks", modes=EVAL_MODES
+        "What happens beside the evaluation of run_mode eval.", (), modes=EVAL_MODES
     )
     do_eval: bool = key("Evaluate before, during and after training.", False, modes=TRAIN_MODES)
     eval_step_interval: int = key(

@@ -108,7 +108,9 @@ class WrapperSection:
     micro_batch_num: int = key(
         "Micro batches of a pipeline.", 1, minimum=1, inert="parallel_config.micro_batch_num counts"
     )
-    local_norm: bool = key("Log the gradient norm of each parameter.", False, inert="the global norm is logged")
+    local_norm: bool = key(
+        "Log the norm of each parameter's gradient, unless monitor_config says what to record.", False
+    )
     sens: float = key("Constant loss scale of TrainOneStepCell.", 1.0, above=0, inert="scale_sense counts")
     enable_check_overflow: bool = key(
         "Look for overflows.", True, inert="overflows are always looked for: without, they would ruin the weights"

@@ -10,18 +10,18 @@ import numpy as np
 from mf_config.command_line import OK
 from mf_config.problems import UserError
 from mf_data.cli.handler_option import handler_named
-from mf_data.conversations import Conversation
-from mf_data.data_files import find_files
 from mf_data.files import written_beside
-from mf_data.indexed_files import IndexedFile
-from mf_data.indexed_rows import IndexedRows
-from mf_data.indexed_writer import IndexedWriter
-from mf_data.mind_record_files import MIND_RECORD_ENDING, is_mind_record
-from mf_data.mind_record_writer import MindRecordWriter
-from mf_data.prepared_files import indexed_prefix, stored_file
-from mf_data.records import FORMS, OnBroken, converted, read_records, sift
-from mf_data.stored_rows import StoredFile
-from mf_data.tf_record_files import TF_RECORD_ENDING
+from mf_data.indexed.files import IndexedFile
+from mf_data.indexed.rows import IndexedRows
+from mf_data.indexed.writer import IndexedWriter
+from mf_data.prepared.mind_record_files import MIND_RECORD_ENDING, is_mind_record
+from mf_data.prepared.mind_record_writer import MindRecordWriter
+from mf_data.prepared.prepared_files import indexed_prefix, stored_file
+from mf_data.prepared.stored_rows import StoredFile
+from mf_data.prepared.tf_record_files import TF_RECORD_ENDING
+from mf_data.texts.conversations import Conversation
+from mf_data.texts.data_files import find_files
+from mf_data.texts.records import FORMS, OnBroken, converted, read_records, sift
 
 _IDS = "input_ids"
 _LINES = ".jsonl"

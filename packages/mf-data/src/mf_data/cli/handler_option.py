@@ -5,8 +5,8 @@ from collections.abc import Callable
 from mf_config.components import components
 from mf_config.problems import UserError, name_values
 from mf_config.suggest import nearest
-from mf_data.conversations import Conversation
-from mf_data.records import Record
+from mf_data.texts.conversations import Conversation
+from mf_data.texts.records import Record
 
 
 def handler_named(name: str) -> Callable[[Record], Conversation]:

@@ -12,13 +12,13 @@ from mf_config import RunConfig, decode, load
 from mf_config.command_line import OK, add_override_option
 from mf_config.problems import UserError
 from mf_config.sections.dataset import DatasetSection
-from mf_data.batches import Batches
 from mf_data.files import write_atomically
 from mf_data.opening import open_dataset, open_tokenizer
 from mf_data.preview.page import as_page
 from mf_data.preview.samples import samples
 from mf_data.preview.terminal import as_text
-from mf_data.row_settings import RowSettings
+from mf_data.reading.batches import Batches
+from mf_data.rows.settings import RowSettings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -9,12 +9,12 @@ import numpy as np
 
 from mf_config.command_line import OK
 from mf_data.cli.text_input import text_loader
-from mf_data.documents import Document
-from mf_data.indexed_files import IndexedFile
-from mf_data.length_statistics import bars, length_statistics
+from mf_data.document import Document
+from mf_data.indexed.files import IndexedFile
 from mf_data.loaders.text import TEXT_FIELD
-from mf_data.prepared_files import indexed_prefix, stored_file
-from mf_data.stored_rows import StoredFile
+from mf_data.prepared.prepared_files import indexed_prefix, stored_file
+from mf_data.prepared.stored_rows import StoredFile
+from mf_data.texts.length_statistics import bars, length_statistics
 from mf_data.tokenizers.base import Tokenizer
 from mf_data.tokenizers.loading import load_tokenizer
 

@@ -1,7 +1,7 @@
 """Text that a command line names: files of documents, or folders of them."""
 
-from mf_data.data_files import find_files
 from mf_data.loaders.text import TEXT_FIELD, TEXT_SUFFIXES, TextDataLoader
+from mf_data.texts.data_files import find_files
 
 
 def text_loader(name: str, text_field: str = TEXT_FIELD) -> TextDataLoader:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from mf_config.command_line import OK
 from mf_config.problems import UserError
-from mf_data.corpus_tokenizing import tokenize_corpus
-from mf_data.indexed_files import smallest_dtype
+from mf_data.indexed.files import smallest_dtype
 from mf_data.loaders.text import TEXT_FIELD
-from mf_data.records import MOST_PROBLEMS
-from mf_data.tokenize_plan import TokenizePlan
+from mf_data.texts.records import MOST_PROBLEMS
 from mf_data.tokenizers.loading import load_tokenizer
+from mf_data.tokenizing.corpus_tokenizing import tokenize_corpus
+from mf_data.tokenizing.tokenize_plan import TokenizePlan
 
 _SECONDS_BETWEEN = 0.5
 _MEGABYTE = 1_000_000

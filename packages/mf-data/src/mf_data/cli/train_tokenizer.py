@@ -9,7 +9,7 @@ from pathlib import Path
 from mf_config.command_line import OK
 from mf_config.problems import UserError
 from mf_data.cli.text_input import text_loader
-from mf_data.documents import DocumentLoader
+from mf_data.loader import DocumentLoader
 from mf_data.loaders.python_library import PythonLibraryDataLoader
 from mf_data.tokenizers.byte_level_bpe import SMALLEST_VOCABULARY, SpecialTokens, train_byte_level_bpe
 from mf_data.tokenizers.tokenizer_json import TOKENIZER_FILE

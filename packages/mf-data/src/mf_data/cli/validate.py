@@ -11,12 +11,12 @@ from typing import Any
 from mf_config.command_line import FAILURE, OK
 from mf_config.problems import ConfigError, Problem, UserError
 from mf_data.cli.handler_option import handler_named
-from mf_data.compressed import plain_suffix
-from mf_data.data_files import find_files
-from mf_data.indexed_files import IndexedFile
+from mf_data.indexed.files import IndexedFile
 from mf_data.loaders.text import TEXT_FIELD, read_text
-from mf_data.prepared_files import ids_outside, indexed_prefix, stored_file
-from mf_data.records import FORMS, Record, converted, read_records, text_in
+from mf_data.prepared.prepared_files import ids_outside, indexed_prefix, stored_file
+from mf_data.texts.compressed import plain_suffix
+from mf_data.texts.data_files import find_files
+from mf_data.texts.records import FORMS, Record, converted, read_records, text_in
 from mf_data.tokenizers.loading import load_tokenizer
 
 _ANY_ID = 2**31

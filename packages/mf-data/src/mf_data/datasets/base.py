@@ -6,7 +6,7 @@ from typing import Literal
 from mf_config.components import type_name
 from mf_config.problems import UserError
 from mf_config.schema import key, tag_of
-from mf_data.documents import Loader
+from mf_data.loader import Loader
 
 PackingMethod = Literal["none", "first_fit", "by_length"]
 

@@ -9,19 +9,20 @@ from numpy.typing import NDArray
 
 from mf_config.problems import UserError
 from mf_config.schema import component, key
-from mf_data.conversation_ids import encode_conversation, template_of
-from mf_data.conversations import ConversationLoader
+from mf_data.chat.conversation_ids import encode_conversation, template_of
 from mf_data.datasets.base import PACKING, PackingMethod, TaskKeys, refuse_loader
-from mf_data.document_rows import DocumentRows
-from mf_data.documents import Document, DocumentLoader, Loader, PreparedLoader, SeparateTextLoader
-from mf_data.packing import METHODS
+from mf_data.document import Document
+from mf_data.loader import DocumentLoader, Loader, PreparedLoader, SeparateTextLoader
 from mf_data.progress import Progress
-from mf_data.row_settings import RowSettings
-from mf_data.rows import Rows
-from mf_data.sample_rows import SampleRows
-from mf_data.samples import Samples, TooLong, fit
-from mf_data.token_roles import end_token, ended, filling
-from mf_data.token_rows import TokenRows
+from mf_data.rows.data_set import Rows
+from mf_data.rows.document_rows import DocumentRows
+from mf_data.rows.packing import METHODS
+from mf_data.rows.sample_rows import SampleRows
+from mf_data.rows.samples import Samples, TooLong, fit
+from mf_data.rows.settings import RowSettings
+from mf_data.rows.token_roles import end_token, ended, filling
+from mf_data.rows.token_rows import TokenRows
+from mf_data.texts.conversations import ConversationLoader
 from mf_data.tokenizers.base import Tokenizer
 
 _log = logging.getLogger(__name__)
@@ -95,7 +96,7 @@ def sample_rows(samples: Samples, width: int, too_long: TooLong, packing: Packin
         samples: the texts.
         width: tokens of a row.
         too_long: what becomes of a longer text.
-        packing: which texts share a row; see `mf_data.packing.METHODS`.
+        packing: which texts share a row; see `mf_data.rows.packing.METHODS`.
         pad_id: id that fills up a row.
     Raises:
         UserError: nothing is left.

@@ -6,16 +6,16 @@ from typing import Protocol, runtime_checkable
 
 from mf_config.problems import UserError
 from mf_config.schema import component
-from mf_data.conversation_ids import IdsAndLabels
+from mf_data.chat.conversation_ids import IdsAndLabels
 from mf_data.datasets.base import TaskKeys, refuse_loader
 from mf_data.datasets.causal_language_model import sample_rows
-from mf_data.documents import Loader
+from mf_data.loader import Loader
 from mf_data.progress import Progress
-from mf_data.row_settings import RowSettings
-from mf_data.rows import IGNORED
-from mf_data.sample_rows import SampleRows
-from mf_data.samples import Samples
-from mf_data.token_roles import end_token, filling
+from mf_data.rows.data_set import IGNORED
+from mf_data.rows.sample_rows import SampleRows
+from mf_data.rows.samples import Samples
+from mf_data.rows.settings import RowSettings
+from mf_data.rows.token_roles import end_token, filling
 from mf_data.tokenizers.base import Tokenizer
 
 _GLM2_PROMPT = "[Round 1]\n\n问\uff1a", "\n\n答\uff1a"

@@ -8,17 +8,17 @@ from typing import Any
 
 from mf_config.problems import UserError
 from mf_config.schema import component, key
-from mf_data.conversation_ids import IdsAndLabels
-from mf_data.conversations import ASSISTANT, SYSTEM, TOOL, Conversation, ConversationLoader, Message, say
+from mf_data.chat.conversation_ids import IdsAndLabels
 from mf_data.datasets.base import PACKING, PackingMethod, TaskKeys, refuse_loader
 from mf_data.datasets.causal_language_model import sample_rows
-from mf_data.documents import Loader
+from mf_data.loader import Loader
 from mf_data.progress import Progress
-from mf_data.row_settings import RowSettings
-from mf_data.rows import IGNORED
-from mf_data.sample_rows import SampleRows
-from mf_data.samples import Samples
-from mf_data.token_roles import end_token, filling
+from mf_data.rows.data_set import IGNORED
+from mf_data.rows.sample_rows import SampleRows
+from mf_data.rows.samples import Samples
+from mf_data.rows.settings import RowSettings
+from mf_data.rows.token_roles import end_token, filling
+from mf_data.texts.conversations import ASSISTANT, SYSTEM, TOOL, Conversation, ConversationLoader, Message, say
 from mf_data.tokenizers.base import Tokenizer
 
 _PREFIX = ("[gMASK]", "sop")

@@ -6,14 +6,14 @@ import numpy as np
 
 from mf_config.problems import UserError
 from mf_config.schema import component
-from mf_data.conversation_ids import IdsAndLabels, encode_conversation, template_of
-from mf_data.conversations import Conversation, PreferenceLoader
+from mf_data.chat.conversation_ids import IdsAndLabels, encode_conversation, template_of
 from mf_data.datasets.base import TaskKeys, refuse_loader
-from mf_data.documents import Loader
+from mf_data.loader import Loader
 from mf_data.progress import Progress
-from mf_data.row_settings import RowSettings
-from mf_data.rows import IGNORED, ColumnRows, padded
-from mf_data.token_roles import filling
+from mf_data.rows.data_set import IGNORED, ColumnRows, padded
+from mf_data.rows.settings import RowSettings
+from mf_data.rows.token_roles import filling
+from mf_data.texts.conversations import Conversation, PreferenceLoader
 from mf_data.tokenizers.base import Tokenizer
 
 

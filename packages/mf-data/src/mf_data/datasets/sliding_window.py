@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from mf_config.problems import UserError
 from mf_config.schema import component, key
 from mf_data.datasets.base import TaskKeys, refuse_loader
-from mf_data.documents import DocumentLoader, Loader
+from mf_data.loader import DocumentLoader, Loader
 from mf_data.progress import Progress
-from mf_data.row_settings import RowSettings
-from mf_data.token_roles import end_token, filling
+from mf_data.rows.settings import RowSettings
+from mf_data.rows.token_roles import end_token, filling
+from mf_data.rows.window_rows import WindowRows
 from mf_data.tokenizers.base import Tokenizer
-from mf_data.window_rows import WindowRows
 
 
 @component("dataset", "SlidingWindowDataset")

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from mf_config.problems import UserError
 from mf_config.schema import component
 from mf_data.datasets.base import TaskKeys, refuse_loader
-from mf_data.documents import Loader
-from mf_data.labelled_texts import LabelledLoader
+from mf_data.loader import Loader
+from mf_data.prepared.stored_rows import StoredFile, StoredLoader, stored_column
 from mf_data.progress import Progress
-from mf_data.row_settings import RowSettings
-from mf_data.rows import ColumnRows, padded
-from mf_data.stored_rows import StoredFile, StoredLoader, stored_column
-from mf_data.token_roles import filling
+from mf_data.rows.data_set import ColumnRows, padded
+from mf_data.rows.settings import RowSettings
+from mf_data.rows.token_roles import filling
+from mf_data.texts.labelled_texts import LabelledLoader
 from mf_data.tokenizers.base import Tokenizer
 
 _IDS, _MASK, _LABELS = "input_ids", "attention_mask", "labels"

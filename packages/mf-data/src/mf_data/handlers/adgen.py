@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from mf_config.schema import component
-from mf_data.conversations import Conversation, exchange
 from mf_data.handlers.base import InstructionKeys
-from mf_data.records import Record, text_in
+from mf_data.texts.conversations import Conversation, exchange
+from mf_data.texts.records import Record, text_in
 
 
 @component("data_handler", "AdgenInstructDataHandler")

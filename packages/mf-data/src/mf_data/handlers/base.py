@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
 from mf_config.schema import ComponentOf, key
-from mf_data.conversations import Conversation
-from mf_data.records import Record
+from mf_data.texts.conversations import Conversation
+from mf_data.texts.records import Record
 
 _RUN = "rows are made by the data set's task, with the run's own tokenizer and seq_length"
 
@@ -23,7 +23,7 @@ class DataHandler(Protocol):
         Args:
             record: field name to value, as the file has it.
         Raises:
-            RecordError: a field is missing or holds something else; `mf_data.records.text_in` finds that.
+            RecordError: a field is missing or holds something else; `mf_data.texts.records.text_in` finds that.
         """
         ...
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from mf_config.schema import component
-from mf_data.conversations import Conversation
 from mf_data.handlers.alpaca import AlpacaInstructDataHandler
 from mf_data.handlers.base import InstructionKeys
 from mf_data.handlers.share_gpt import ShareGPTDataHandler
-from mf_data.records import Record
+from mf_data.texts.conversations import Conversation
+from mf_data.texts.records import Record
 
 
 @component("data_handler", "BelleInstructDataHandler")

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from mf_config.schema import component, key
-from mf_data.conversations import Conversation, checked_conversation, list_in
 from mf_data.handlers.base import HandlerKeys
-from mf_data.records import Record
+from mf_data.texts.conversations import Conversation, checked_conversation, list_in
+from mf_data.texts.records import Record
 
 
 @component("data_handler", "MessagesDataHandler")

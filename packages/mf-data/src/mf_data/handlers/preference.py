@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mf_config.schema import component, key
-from mf_data.conversations import ASSISTANT, USER, Conversation, Preference, checked_conversation, say
 from mf_data.handlers.base import InstructionKeys
-from mf_data.records import Record, RecordError, text_in
+from mf_data.texts.conversations import ASSISTANT, USER, Conversation, Preference, checked_conversation, say
+from mf_data.texts.records import Record, RecordError, text_in
 
 
 @component("data_handler", "PreferenceDataHandler")

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from mf_config.schema import component, key
 from mf_config.suggest import nearest
-from mf_data.conversations import ASSISTANT, SYSTEM, TOOL, USER, Conversation, checked_conversation, list_in, say
 from mf_data.handlers.base import HandlerKeys
-from mf_data.records import Record, RecordError
+from mf_data.texts.conversations import ASSISTANT, SYSTEM, TOOL, USER, Conversation, checked_conversation, list_in, say
+from mf_data.texts.records import Record, RecordError
 
 
 @component("data_handler", "ShareGPTDataHandler")

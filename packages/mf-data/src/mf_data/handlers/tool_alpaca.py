@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mf_config.schema import component
-from mf_data.conversations import ASSISTANT, TOOL, Conversation, Message, call, checked_conversation, list_in, say
 from mf_data.handlers.base import HandlerKeys
-from mf_data.records import Record, RecordError
+from mf_data.texts.conversations import ASSISTANT, TOOL, Conversation, Message, call, checked_conversation, list_in, say
+from mf_data.texts.records import Record, RecordError
 
 
 @component("data_handler", "ToolAlpacaDataHandler")

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mf_config.schema import component, key
-from mf_data.conversations import Conversation, exchange
-from mf_data.data_files import find_files
 from mf_data.loaders.base import ON_BROKEN, LoaderKeys
-from mf_data.record_conversations import read_converted
-from mf_data.records import OnBroken, Record, text_in
+from mf_data.texts.conversations import Conversation, exchange
+from mf_data.texts.data_files import find_files
+from mf_data.texts.record_conversations import read_converted
+from mf_data.texts.records import OnBroken, Record, text_in
 
 
 @component("data_loader", "ADGenDataLoader")
@@ -39,7 +39,7 @@ class ADGenDataLoader(LoaderKeys):
             yield "origin_columns", f"{list(self.origin_columns)} is not a pair", "two names, prompt then answer"
 
     def conversations(self) -> Iterator[Conversation]:
-        """The pairs as conversations; see `mf_data.conversations.ConversationLoader`."""
+        """The pairs as conversations; see `mf_data.texts.conversations.ConversationLoader`."""
         for prompt, answer in self.pairs():
             yield exchange(prompt, answer)
 

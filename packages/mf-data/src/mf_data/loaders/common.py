@@ -9,11 +9,11 @@ from mf_config.components import type_name
 from mf_config.problems import UserError, name_values
 from mf_config.schema import ComponentOf, component, key
 from mf_config.suggest import nearest
-from mf_data.conversations import Conversation, Preference
-from mf_data.data_files import find_files
 from mf_data.loaders.base import ON_BROKEN, ShardedKeys
-from mf_data.record_conversations import read_converted
-from mf_data.records import FORMS, OnBroken
+from mf_data.texts.conversations import Conversation, Preference
+from mf_data.texts.data_files import find_files
+from mf_data.texts.record_conversations import read_converted
+from mf_data.texts.records import FORMS, OnBroken
 
 _NO_CODE = "no code of a data set is run"
 _NO_HUB = "files are read where they are; nothing is downloaded or kept beside them"
@@ -53,13 +53,13 @@ class CommonDataLoader(ShardedKeys):
     on_broken: OnBroken = key(ON_BROKEN, "stop")
 
     def conversations(self) -> Iterator[Conversation]:
-        """The conversations; see `mf_data.conversations.ConversationLoader`."""
+        """The conversations; see `mf_data.texts.conversations.ConversationLoader`."""
         handler = self._checked_handler()
         files, form = self._files()
         return read_converted(files, handler.conversation, self.on_broken, form)
 
     def preferences(self) -> Iterator[Preference]:
-        """The pairs of a handler that makes such; see `mf_data.conversations.PreferenceLoader`."""
+        """The pairs of a handler that makes such; see `mf_data.texts.conversations.PreferenceLoader`."""
         handler = self._checked_handler()
         if not hasattr(handler, "preference"):
             name = type_name(handler)

@@ -6,11 +6,11 @@ from typing import Literal
 
 from mf_config.problems import UserError
 from mf_config.schema import component, key
-from mf_data.indexed_files import IndexedFile
-from mf_data.indexed_rows import IndexedRows, split_documents
+from mf_data.indexed.files import IndexedFile
+from mf_data.indexed.rows import IndexedRows, split_documents
 from mf_data.loaders.base import ShardedKeys
-from mf_data.row_settings import RowSettings
-from mf_data.token_roles import filling
+from mf_data.rows.settings import RowSettings
+from mf_data.rows.token_roles import filling
 from mf_data.tokenizers.base import Tokenizer
 
 _PARTS = ("train", "valid", "test")
@@ -53,7 +53,7 @@ class IndexedDataLoader(ShardedKeys):
                 yield "split", f"{self.split} is no list of shares", "up to three numbers, such as 949,50,1"
 
     def prepared_rows(self, seq_length: int, tokenizer: Tokenizer, settings: RowSettings) -> IndexedRows:
-        """The rows; see `mf_data.documents.PreparedLoader`."""
+        """The rows; see `mf_data.loader.PreparedLoader`."""
         if not self.path_prefix:
             raise UserError("data_loader.path_prefix: is missing. Allowed: a path without .bin and .idx.")
         file = IndexedFile(self.path_prefix)

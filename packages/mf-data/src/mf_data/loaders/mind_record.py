@@ -5,7 +5,7 @@ from typing import Any
 
 from mf_config.schema import component, key
 from mf_data.loaders.record_files import RecordFileKeys
-from mf_data.mind_record_files import MindRecordFile, find_mind_record_files
+from mf_data.prepared.mind_record_files import MindRecordFile, find_mind_record_files
 
 _PARTS = "each rank takes its own part of every batch, so that no row has to be added"
 

@@ -11,11 +11,11 @@ from mf_config.nodes import Node, Scalar
 from mf_config.nodes import Sequence as SequenceNode
 from mf_config.problems import Location
 from mf_config.schema import ComponentOf, component, key
-from mf_data.blending import BlendedRows, exact_counts
-from mf_data.documents import Loader
+from mf_data.loader import Loader
 from mf_data.loaders.base import ShardedKeys
-from mf_data.row_order import Shuffle
-from mf_data.rows import Rows
+from mf_data.rows.blending import BlendedRows, exact_counts
+from mf_data.rows.data_set import Rows
+from mf_data.rows.row_order import Shuffle
 
 _MOST_ROUNDING = 1e-6
 _BY_NUMBER = "rows are read by number, and their order is computed from the seed"

@@ -9,12 +9,12 @@ from pathlib import Path
 from string import ascii_uppercase
 
 from mf_config.schema import component, key
-from mf_data.choice_prompts import MOST_ANSWERS, AnswerForm, ChoicePrompt, ChoiceRecord
-from mf_data.choices import Choice
-from mf_data.compressed import plain_suffix
-from mf_data.data_files import find_files
 from mf_data.loaders.base import ON_BROKEN
-from mf_data.records import (
+from mf_data.texts.choice_prompts import MOST_ANSWERS, AnswerForm, ChoicePrompt, ChoiceRecord
+from mf_data.texts.choices import Choice
+from mf_data.texts.compressed import plain_suffix
+from mf_data.texts.data_files import find_files
+from mf_data.texts.records import (
     FORMS,
     Found,
     OnBroken,
@@ -81,7 +81,7 @@ class MultipleChoiceDataLoader:
             yield "choice_fields", f"has {len(self.choice_fields)} fields", f"from 1 to {MOST_ANSWERS}"
 
     def choices(self) -> Iterator[Choice]:
-        """The questions; see `mf_data.choices.ChoiceLoader`."""
+        """The questions; see `mf_data.texts.choices.ChoiceLoader`."""
         prompt = ChoicePrompt(self.introduction, self.answer_prompt, self.answer_form)
         solved: dict[str, list[ChoiceRecord]] = {}
         if self.examples_dir is not None:

@@ -15,7 +15,7 @@ from pydoc_data.topics import topics
 
 from mf_config.problems import UserError
 from mf_config.schema import component, key
-from mf_data.documents import Document
+from mf_data.document import Document
 from mf_data.loaders.base import LoaderKeys
 
 _SKIPPED = frozenset(

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from mf_config.problems import UserError
 from mf_config.schema import key
 from mf_data.loaders.base import ShardedKeys
-from mf_data.row_order import Shuffle
-from mf_data.row_settings import RowSettings
-from mf_data.stored_rows import StoredFile, StoredRows
+from mf_data.prepared.stored_rows import StoredFile, StoredRows
+from mf_data.rows.row_order import Shuffle
+from mf_data.rows.settings import RowSettings
 from mf_data.tokenizers.base import Tokenizer
 
 
@@ -46,7 +46,7 @@ class RecordFileKeys(ShardedKeys, ABC):
         return settings.input_columns if self.columns_list is None else self.columns_list
 
     def prepared_rows(self, seq_length: int, tokenizer: Tokenizer, settings: RowSettings) -> StoredRows:
-        """The rows; see `mf_data.documents.PreparedLoader`."""
+        """The rows; see `mf_data.loader.PreparedLoader`."""
         return StoredRows(self.stored_files(), seq_length, tokenizer, self.columns(settings), settings.vocab_size)
 
     def places(self) -> list[tuple[str, str]]:

@@ -9,16 +9,16 @@ from typing import Any
 from mf_config.problems import UserError, name_values
 from mf_config.schema import component, key
 from mf_config.suggest import nearest
-from mf_data.conversations import Conversation, exchange
-from mf_data.data_files import find_files
 from mf_data.handlers.adgen import AdgenInstructDataHandler
 from mf_data.handlers.alpaca import AlpacaInstructDataHandler
 from mf_data.handlers.share_gpt import ShareGPTDataHandler
-from mf_data.labelled_texts import LabelledText, labelled
 from mf_data.loaders.base import ON_BROKEN
 from mf_data.loaders.tokenized_text import TokenizedTextKeys
-from mf_data.record_conversations import read_converted
-from mf_data.records import FORMS, OnBroken, Record, RecordError, text_in
+from mf_data.texts.conversations import Conversation, exchange
+from mf_data.texts.data_files import find_files
+from mf_data.texts.labelled_texts import LabelledText, labelled
+from mf_data.texts.record_conversations import read_converted
+from mf_data.texts.records import FORMS, OnBroken, Record, RecordError, text_in
 
 _TURNS = {
     "data_field": "conversations_key",
@@ -79,7 +79,7 @@ class SFTDataLoader(TokenizedTextKeys):
             yield "map_function_kwargs", f"{', '.join(sorted(unknown))} is unknown", name_values(names) or "no keys"
 
     def conversations(self) -> Iterator[Conversation]:
-        """The conversations; see `mf_data.conversations.ConversationLoader`."""
+        """The conversations; see `mf_data.texts.conversations.ConversationLoader`."""
         if self.dataset_name in _CLASSES:
             raise UserError(
                 f"data_loader.dataset_name: {self.dataset_name} has texts with classes. "
@@ -88,7 +88,7 @@ class SFTDataLoader(TokenizedTextKeys):
         return read_converted(self._files(), self._convert(), self.on_broken, self.file_format)
 
     def labelled_texts(self) -> Iterator[LabelledText]:
-        """The texts with their classes; see `mf_data.labelled_texts.LabelledLoader`."""
+        """The texts with their classes; see `mf_data.texts.labelled_texts.LabelledLoader`."""
         if self.dataset_name not in _CLASSES:
             name = self.dataset_name or "it is empty and"
             raise UserError(f"data_loader.dataset_name: {name} has no classes. Allowed: {name_values(_CLASSES)}.")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from mf_config.problems import ConfigError, Location
 from mf_config.schema import component, key
-from mf_data.compressed import lines_of, plain_suffix
-from mf_data.data_files import find_files
-from mf_data.documents import Document
+from mf_data.document import Document
 from mf_data.loaders.base import ON_BROKEN, LoaderKeys
-from mf_data.records import OnBroken, converted, not_utf8, read_records, sift, text_in
+from mf_data.texts.compressed import lines_of, plain_suffix
+from mf_data.texts.data_files import find_files
+from mf_data.texts.records import OnBroken, converted, not_utf8, read_records, sift, text_in
 
 TEXT_SUFFIXES = (".jsonl", ".txt", ".parquet")
 TEXT_FIELD = "text"

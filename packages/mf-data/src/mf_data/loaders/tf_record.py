@@ -9,8 +9,8 @@ from typing import Literal
 from mf_config.problems import UserError
 from mf_config.schema import component, key
 from mf_data.loaders.record_files import RecordFileKeys
-from mf_data.row_settings import RowSettings
-from mf_data.tf_record_files import Compression, TfRecordFile, find_tf_record_files
+from mf_data.prepared.tf_record_files import Compression, TfRecordFile, find_tf_record_files
+from mf_data.rows.settings import RowSettings
 
 
 @component("data_loader", "TFRecordDataset")

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mf_config.schema import component, key
-from mf_data.conversations import Conversation
-from mf_data.data_files import find_files
 from mf_data.handlers.tool_alpaca import ToolAlpacaDataHandler
 from mf_data.loaders.base import ON_BROKEN, LoaderKeys
-from mf_data.record_conversations import read_converted
-from mf_data.records import OnBroken
+from mf_data.texts.conversations import Conversation
+from mf_data.texts.data_files import find_files
+from mf_data.texts.record_conversations import read_converted
+from mf_data.texts.records import OnBroken
 
 
 @component("data_loader", "ToolAlpacaDataLoader")
@@ -22,6 +22,6 @@ class ToolAlpacaDataLoader(LoaderKeys):
     on_broken: OnBroken = key(ON_BROKEN, "stop")
 
     def conversations(self) -> Iterator[Conversation]:
-        """The conversations; see `mf_data.conversations.ConversationLoader`."""
+        """The conversations; see `mf_data.texts.conversations.ConversationLoader`."""
         files = find_files(self.dataset_dir or "", (".json", ".jsonl"))
         return read_converted(files, ToolAlpacaDataHandler().conversation, self.on_broken)

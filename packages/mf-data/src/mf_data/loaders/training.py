@@ -6,16 +6,17 @@ from functools import partial
 
 from mf_config.problems import UserError
 from mf_config.schema import component, key
-from mf_data.blending import BlendedRows
-from mf_data.chosen_rows import LaterRows
-from mf_data.compressed import plain_suffix
-from mf_data.data_files import find_files
-from mf_data.documents import Document, SeparateTextLoader
+from mf_data.document import Document
+from mf_data.loader import SeparateTextLoader
 from mf_data.loaders.base import ON_BROKEN
 from mf_data.loaders.text import TEXT_FIELD, read_text
 from mf_data.loaders.tokenized_text import TokenizedTextKeys
-from mf_data.records import FORMS, OnBroken, converted, read_records, sift, text_in
-from mf_data.rows import Rows
+from mf_data.rows.blending import BlendedRows
+from mf_data.rows.chosen import LaterRows
+from mf_data.rows.data_set import Rows
+from mf_data.texts.compressed import plain_suffix
+from mf_data.texts.data_files import find_files
+from mf_data.texts.records import FORMS, OnBroken, converted, read_records, sift, text_in
 
 _SUFFIXES = (".txt", *(f".{form}" for form in FORMS))
 _BEFORE = "all text is tokenized before the first step, by the tokenizer's own threads"
@@ -46,7 +47,7 @@ class TrainingDataLoader(TokenizedTextKeys):
             yield "dataset_name", f"there is no reader for {self.dataset_name}", "files with their text in text_col"
 
     def documents(self) -> Iterator[Document]:
-        """The documents, file by file in order of the paths; see `mf_data.documents.DocumentLoader`."""
+        """The documents, file by file in order of the paths; see `mf_data.loader.DocumentLoader`."""
         text_of = partial(text_in, field=self.text_col or TEXT_FIELD, may_be_empty=True)
         suffixes = _SUFFIXES if self.file_format is None else (f".{self.file_format}",)
         for path in find_files(self.dataset_dir or "", suffixes, "data_loader.dataset_dir"):
@@ -57,7 +58,7 @@ class TrainingDataLoader(TokenizedTextKeys):
                 yield Document(str(location), text)
 
     def loaders(self) -> list[SeparateTextLoader]:
-        """The one loader of whose rows `mixed` makes an epoch; see `mf_data.documents.MixtureLoader`."""
+        """The one loader of whose rows `mixed` makes an epoch; see `mf_data.loader.MixtureLoader`."""
         return [_AllRows(self)]
 
     def mixed(self, sources: Sequence[Rows]) -> BlendedRows:

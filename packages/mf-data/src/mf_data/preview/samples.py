@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mf_data.rows import IGNORED, Rows
+from mf_data.rows.data_set import IGNORED, Rows
 from mf_data.tokenizers.base import Tokenizer
 from mf_data.tokenizers.stream import TextStream
 

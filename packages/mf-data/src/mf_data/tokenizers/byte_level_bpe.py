@@ -9,7 +9,7 @@ from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 
 from mf_config.problems import UserError
 from mf_config.schema import component, key
-from mf_data.documents import Document
+from mf_data.document import Document
 from mf_data.tokenizers.base import Tokenizer
 from mf_data.tokenizers.settings import BOS, EOS, PAD
 from mf_data.tokenizers.tokenizer_json import TOKENIZER_FILE, JsonTokenizer, read_tokenizer_json

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from mf_config.components import type_name
 from mf_config.problems import UserError
 from mf_config.schema import key
-from mf_data.documents import Document
+from mf_data.document import Document
 from mf_data.tokenizers.base import Tokenizer
 from mf_data.tokenizers.sentence_piece import SentencePieceTokenizer
 from mf_data.tokenizers.settings import read_bytes, role_tokens

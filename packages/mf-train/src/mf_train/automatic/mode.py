@@ -1,17 +1,13 @@
 """Whether MindSpore divides the work of a run, and what it is told of the run then."""
 
-from collections.abc import Iterator
 from pathlib import Path
-
-import mindspore as ms
 
 from mf_config import RunConfig
 from mf_config.layout import Mesh
 from mf_config.problems import UserError
 from mf_parallel.automatic.context import AutomaticParallelism
-from mf_train.layout.plans import AUTOMATIC_MODES, micro_batches, reads_all_rows
-
-_OTHER = "parallel.parallel_mode 3 (HYBRID_PARALLEL), by which mf divides the work itself"
+from mf_train.layout.automatic_limits import check_automatic
+from mf_train.layout.plans import is_divided_by_mindspore, micro_batches, reads_all_rows
 
 
 def parallelism_of(config: RunConfig, mesh: Mesh, rank: int) -> AutomaticParallelism | None:
@@ -26,11 +22,9 @@ def parallelism_of(config: RunConfig, mesh: Mesh, rank: int) -> AutomaticParalle
         UserError: MindSpore can't divide such a run.
     """
     section = config.parallel
-    if mesh.size == 1 or ms.get_context("device_target") != "Ascend" or section.mode not in AUTOMATIC_MODES:
+    if mesh.size == 1 or not is_divided_by_mindspore(config):
         return None
-    problems = list(_not_divided(config, mesh))
-    if problems:
-        raise UserError("\n".join(problems))
+    check_automatic(config, mesh)
     optimizer = section.parallel_optimizer_config
     return AutomaticParallelism(
         search=section.search_mode if section.mode == "AUTO_PARALLEL" else None,
@@ -67,41 +61,3 @@ def _earlier_strategy(config: RunConfig, rank: int) -> Path | None:
             "written to strategy_ckpt_save_file."
         )
     return path
-
-
-def _not_divided(config: RunConfig, mesh: Mesh) -> Iterator[str]:
-    """What of a run MindSpore can't divide: a line for each key."""
-    model = config.model.model_config
-    if config.parallel.mode == "AUTO_PARALLEL" and config.parallel.search_mode == "dynamic_programming":
-        # Of version 2.10: the process ends with a fault where a network has several blocks.
-        yield (
-            "parallel.search_mode: MindSpore's search by dynamic_programming crashes for networks like these. "
-            f"Allowed: recursive_programming, sharding_propagation, or {_OTHER}."
-        )
-    if mesh.degree("cp") > 1:
-        yield f"parallel_config.context_parallel: MindSpore is given no strategies for it. Allowed: 1, or {_OTHER}."
-    if mesh.degree("tp") > 1 and model.vocab_size % mesh.degree("tp"):
-        yield (
-            f"model.model_config.vocab_size: {model.vocab_size} rows can't be shared by model_parallel "
-            f"{mesh.degree('tp')} ranks. Allowed: a multiple, or {_OTHER}."
-        )
-    if not _cuts_rows(config, mesh):
-        yield (
-            f"parallel.dataset_strategy: {config.parallel.dataset_strategy} does not divide rows among the "
-            f"{mesh.degree('dp') * mesh.degree('ep')} ranks that share them. Allowed: full_batch, data_parallel."
-        )
-    if config.micro_batch_interleave_num > 1:
-        yield f"micro_batch_interleave_num: rows are not split once more. Allowed: 1, or {_OTHER}."
-    if getattr(model, "pet_config", None) is not None:
-        yield f"model.model_config.pet_config: adapters have no strategies. Allowed: none, or {_OTHER}."
-    if config.do_eval:
-        yield f"do_eval: MindSpore divides the training step alone. Allowed: False, or {_OTHER}."
-
-
-def _cuts_rows(config: RunConfig, mesh: Mesh) -> bool:
-    """Whether the key says of each input that ranks share its rows, and nothing else, or is one of the two words."""
-    strategy = config.parallel.dataset_strategy
-    if isinstance(strategy, str):
-        return strategy in ("full_batch", "data_parallel")
-    rows = mesh.degree("dp") * mesh.degree("ep")
-    return all(one and one[0] == rows and set(one[1:]) <= {1} for one in strategy)

@@ -1,11 +1,16 @@
 """Checkpoints at intervals and at the end."""
 
+import logging
 import time
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
+import mf_ckpt
 from mf_config.schema import component, key
 from mf_train.callback import Callback, RunInfo, StepInfo
+
+_log = logging.getLogger(__name__)
 
 
 @component("callback", "CheckpointMonitor")
@@ -21,11 +26,10 @@ class CheckpointMonitor:
         "Seconds from one checkpoint to the next, instead of steps.", 0, minimum=0, unit="seconds"
     )
     keep_checkpoint_per_n_minutes: int = key(
-        "Keep one checkpoint for each such span of time, instead of the newest.",
+        "Keep checkpoints that were saved at least so far apart, and the newest; where keep_checkpoint_max is 0.",
         0,
         minimum=0,
         unit="minutes",
-        inert="the newest ones are kept, as many as keep_checkpoint_max says",
     )
     save_trainable_params: bool = key(
         "Save the trainable weights in a file of their own as well.",
@@ -33,9 +37,7 @@ class CheckpointMonitor:
         inert="the weights that are trained beside others have files of their own in any case",
     )
     exception_save: bool = key(
-        "Save once more where training fails.",
-        False,
-        inert="a step that failed may leave weights half changed; a signal saves, and what was saved before stays",
+        "Save once more where the run fails between two steps, in its rows or an evaluation; with one process.", False
     )
     directory: str | None = key(
         "Folder of the checkpoints.", None, inert="checkpoints stand in the folder checkpoint of output_dir"
@@ -64,6 +66,9 @@ class CheckpointMonitor:
 
     def build(self, run: RunInfo) -> Callback:
         """See `mf_train.callback.CallbackSection.build`."""
+        if self.keep_checkpoint_per_n_minutes and self.keep_checkpoint_max:
+            what = "CheckpointMonitor: keep_checkpoint_per_n_minutes has no effect beside keep_checkpoint_max %d, not 0"
+            _log.warning(what, self.keep_checkpoint_max)
         return _Saver(self, run)
 
 
@@ -73,6 +78,7 @@ class _Saver(Callback):
         self._run = run
         self._step = self._saved = run.first_step
         self._seconds = time.monotonic()
+        self._is_complete = False
 
     def on_train_begin(self) -> None:
         """Count the seconds from here."""
@@ -88,6 +94,17 @@ class _Saver(Callback):
         """Save the last step where the interval has not just done so."""
         if self._step > self._saved:
             self._save()
+        self._is_complete = True
+
+    def close(self) -> None:
+        """Save what a run did that fails, where the section says so and the state is whole."""
+        is_asked = self._section.exception_save and not self._is_complete and self._step > self._saved
+        if is_asked and self._run.can_save_alone():
+            try:
+                self._run.save(self._section.keep_checkpoint_max, False)
+            except OSError as error:
+                # What made the run fail is worth more, and is told next.
+                _log.error("exception_save: %s", error)
 
     def _is_due(self) -> bool:
         seconds = self._section.save_checkpoint_seconds
@@ -97,5 +114,8 @@ class _Saver(Callback):
         return self._run.agree(time.monotonic() - self._seconds >= seconds)
 
     def _save(self) -> None:
-        self._run.save(self._section.keep_checkpoint_max, self._section.async_save)
+        section = self._section
+        self._run.save(section.keep_checkpoint_max, section.async_save)
+        if self._run.is_main and section.keep_checkpoint_per_n_minutes and not section.keep_checkpoint_max:
+            mf_ckpt.thin(self._run.output.checkpoints, timedelta(minutes=section.keep_checkpoint_per_n_minutes))
         self._saved, self._seconds = self._step, time.monotonic()

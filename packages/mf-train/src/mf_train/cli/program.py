@@ -1,15 +1,10 @@
-"""The program `mf-train` and its subcommands."""
+"""The program `mf-train`."""
 
 from collections.abc import Sequence
 
-from mf_config.cli.schema import SCHEMA
-from mf_config.cli.validate import VALIDATE
+from mf_config.cli.commands import MIGRATE, SCHEMA, VALIDATE
 from mf_config.command_line import run_command_line
-from mf_config.migration.command import MIGRATE
-from mf_train.cli.explain import EXPLAIN
-from mf_train.cli.plan import PLAN
-from mf_train.cli.report import REPORT
-from mf_train.cli.run import RUN
+from mf_train.cli.commands import EXPLAIN, PLAN, REPORT, RUN
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mf_config.problems import UserError
-from mf_data.batches import Batches
-from mf_data.choices import ChoiceRows, Question
-from mf_data.rows import Rows
+from mf_data.reading.batches import Batches
+from mf_data.rows.data_set import Rows
+from mf_data.texts.choices import ChoiceRows, Question
 from mf_train.evaluation.evaluator import Evaluator
 from mf_train.layout.processes import Processes
 from mf_train.metric import WeighedQuestion

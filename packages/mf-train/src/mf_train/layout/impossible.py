@@ -6,8 +6,9 @@ from typing import Any
 from mf_config import ConfigError, Document, Location, Problem, RunConfig, UserError
 from mf_config.nodes import Mapping
 from mf_models.network_work import network_work
+from mf_train.layout.automatic_limits import check_automatic
 from mf_train.layout.network_limits import check_network
-from mf_train.layout.plans import AUTOMATIC_MODES, mesh_of, plans_of
+from mf_train.layout.plans import is_divided_by_mindspore, mesh_of, plans_of
 from mf_train.layout.process_count import check_process_count
 
 _KEY_OF_AXIS = {"tp": "model_parallel", "ep": "expert_parallel", "cp": "context_parallel", "pp": "pipeline_stage"}
@@ -32,8 +33,11 @@ def check_layout(document: Document, config: RunConfig, processes: int) -> None:
     model_config = config.model.model_config
     try:
         check_process_count(config, processes)
-        plans = plans_of(config, mesh_of(config, processes), network_work(model_config).shapes_of_kinds)
-        if config.context.device_target == "CPU" or config.parallel.mode not in AUTOMATIC_MODES:
+        mesh = mesh_of(config, processes)
+        plans = plans_of(config, mesh, network_work(model_config).shapes_of_kinds)
+        if is_divided_by_mindspore(config):
+            check_automatic(config, mesh)
+        else:
             check_network(model_config, plans)
     except UserError as error:
         raise located(error, document) from None

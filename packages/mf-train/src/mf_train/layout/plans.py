@@ -83,6 +83,15 @@ def plans_of(config: RunConfig, mesh: Mesh, shapes: Mapping[str, tuple[int, ...]
     return Plans(weights, optimizer, shares, row_division(config, mesh), config.model.model_config.seq_length)
 
 
+def is_divided_by_mindspore(config: RunConfig) -> bool:
+    """Whether MindSpore divides the work of a run among several processes; otherwise mf itself does.
+
+    Args:
+        config: the run configuration.
+    """
+    return config.context.device_target != "CPU" and config.parallel.mode in AUTOMATIC_MODES
+
+
 def reads_all_rows(config: RunConfig) -> bool:
     """Whether every process of a run that MindSpore divides reads the rows of all, of which the compiler cuts its own.
 
@@ -90,7 +99,7 @@ def reads_all_rows(config: RunConfig) -> bool:
         config: the run configuration.
     """
     section = config.parallel
-    if not config.use_parallel or config.context.device_target == "CPU" or section.mode not in AUTOMATIC_MODES:
+    if not (config.use_parallel and is_divided_by_mindspore(config)):
         return False
     is_whole = section.full_batch and section.dataset_strategy == "data_parallel"
     # A search looks at the whole step.

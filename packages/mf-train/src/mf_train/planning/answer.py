@@ -9,9 +9,11 @@ from mf_config.command_line import FAILURE, OK, USER_ERROR
 from mf_parallel.planner.card import DeviceCard
 from mf_parallel.planner.estimate import Estimate, estimate
 from mf_parallel.planner.layout import BackEnd
+from mf_train.layout.automatic_limits import check_automatic
 from mf_train.layout.impossible import located, place_of
+from mf_train.layout.plans import mesh_of
 from mf_train.planning.compiled_ranks import CompiledRank, compile_ranks, ranks_of
-from mf_train.planning.layout_of_run import check_plannable, devices_of, layout_of
+from mf_train.planning.layout_of_run import back_end_of, check_plannable, devices_of, layout_of
 from mf_train.planning.layout_search import Proposal, proposals
 from mf_train.planning.page import plan_page, proposals_page
 
@@ -26,7 +28,7 @@ class Question:
         config: the same, decoded.
         card: the device.
         devices: ranks of the job; None for as many as the degrees multiply to.
-        back_end: who executes the layout.
+        back_end: who executes the layout; None for who executes the run.
         searches: whether other layouts are wanted even where this one fits.
         compiles: the ranks whose steps shall be compiled, see `compiled_ranks.ranks_of`; empty for none.
     """
@@ -36,7 +38,7 @@ class Question:
     config: RunConfig
     card: DeviceCard
     devices: int | None = None
-    back_end: BackEnd = BackEnd.EXPLICIT
+    back_end: BackEnd | None = None
     searches: bool = False
     compiles: str = ""
 
@@ -94,16 +96,19 @@ def answer(question: Question) -> Answer:
     """
     config, devices = question.config, question.devices or devices_of(question.config)
     check_plannable(config)
+    back_end = question.back_end or back_end_of(config, devices)
     found: Estimate | None = None
     problems: tuple[Problem, ...] = ()
     try:
         _check_devices(question, devices)
-        layout = layout_of(config, devices, question.back_end)
+        if question.back_end is None and back_end is BackEnd.MINDSPORE:
+            check_automatic(config, mesh_of(config, devices))
+        layout = layout_of(config, devices, back_end)
         found = estimate(layout, question.card, config.model.model_config.compute_dtype)
     except UserError as error:
         problems = located(error, question.document).problems
     searches = question.searches or found is None or not found.fits
-    others = proposals(config, devices, question.card, question.back_end) if searches else None
+    others = proposals(config, devices, question.card, back_end) if searches else None
     compiled: tuple[CompiledRank, ...] = ()
     if found is not None and question.compiles:
         ranks = ranks_of(question.compiles, devices)

@@ -16,9 +16,12 @@ from mf_train.layout.plans import AUTOMATIC_MODES
 COMPILE = "mf_train.planning.simulated_step:compile_step"
 """For `mf_parallel.simulation.simulate`."""
 
-_EXPLICIT = ("parallel.parallel_mode=HYBRID_PARALLEL",)
-_BY_MINDSPORE = ("do_eval=False",)
-"""What of a run configuration says that mf divides the work, and what MindSpore does not divide beside the step."""
+_BY_MF = ("parallel.parallel_mode=HYBRID_PARALLEL",)
+_BY_MINDSPORE = ("context.device_target=Ascend", "do_eval=False")
+"""What of a run configuration says who divides the work; MindSpore divides the step alone."""
+
+_AS_PLANNED = ("parallel.parallel_mode=SEMI_AUTO_PARALLEL",)
+"""How MindSpore does, where the run configuration leaves it to mf."""
 
 _GIB = 2**30
 
@@ -83,18 +86,19 @@ def compile_ranks(
     Raises:
         UserError: MindSpore can't be simulated on this machine.
     """
-    is_explicit = layout.back_end is BackEnd.EXPLICIT or mode not in AUTOMATIC_MODES
+    is_explicit = layout.back_end is BackEnd.EXPLICIT
     needed = _host_bytes(layout) if is_explicit else 0
     there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if needed > there:
         failure = f"not compiled: it takes {needed / _GIB:,.0f} GiB of the host's memory, which has {there / _GIB:,.0f}"
         yield from (CompiledRank(rank, failure=failure) for rank in ranks)
         return
+    changes = _BY_MF if is_explicit else _BY_MINDSPORE if mode in AUTOMATIC_MODES else _BY_MINDSPORE + _AS_PLANNED
     rows = (layout.rows * layout.micro_batches, layout.network.row_length // layout.degree("cp"))
     # The process works in a folder of its own.
     arguments = {
         "path": str(Path(path).resolve()),
-        "overrides": [*overrides, *(_EXPLICIT if is_explicit else _BY_MINDSPORE)],
+        "overrides": [*overrides, *changes],
         "devices": layout.devices,
         "rows": rows,
     }

@@ -13,7 +13,7 @@ from mf_parallel.planner.layout import BackEnd, Layout, Recomputed
 from mf_parallel.planner.network import NetworkWork
 from mf_parallel.stages import StageSplit
 from mf_train.layout.network_limits import check_network
-from mf_train.layout.plans import mesh_of, plans_of
+from mf_train.layout.plans import is_divided_by_mindspore, mesh_of, plans_of
 from mf_train.layout.process_count import other_degree
 from mf_train.optimizer import Shape
 
@@ -54,6 +54,16 @@ def devices_of(config: RunConfig) -> int:
     for name in _OTHER_DEGREES:
         count *= other_degree(config, name)
     return count
+
+
+def back_end_of(config: RunConfig, devices: int) -> BackEnd:
+    """Who executes the layout of a run.
+
+    Args:
+        config: the run configuration.
+        devices: ranks of the job.
+    """
+    return BackEnd.MINDSPORE if devices > 1 and is_divided_by_mindspore(config) else BackEnd.EXPLICIT
 
 
 def layout_of(

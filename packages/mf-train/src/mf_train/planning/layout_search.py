@@ -51,7 +51,7 @@ def proposals(config: RunConfig, devices: int, card: DeviceCard, back_end: BackE
     """
     network, asked = network_work(config.model.model_config), config.model.model_config.compute_dtype
     found = []
-    for changes in _candidates(config, devices, card):
+    for changes in _candidates(config, devices, card, back_end):
         try:
             layout = layout_of(with_changes(config, changes), devices, back_end, network)
         except UserError:
@@ -81,12 +81,15 @@ def _present(config: Any, path: str) -> Any:
     return config
 
 
-def _candidates(config: RunConfig, devices: int, card: DeviceCard) -> Iterator[Changes]:
+def _candidates(config: RunConfig, devices: int, card: DeviceCard, back_end: BackEnd) -> Iterator[Changes]:
     """Values of the keys that decide a layout; some of them don't fit the network."""
     model = config.model.model_config
     near = [degree for degree in range(1, card.devices_per_node + 1) if devices % degree == 0]
     tensor = [degree for degree in near if model.num_heads % degree == 0]
     context = [degree for degree in near if degree == 1 or model.seq_length // degree >= _LEAST_ROW_PART]
+    if back_end is BackEnd.MINDSPORE:
+        # What `automatic_limits` refuses.
+        tensor, context = [degree for degree in tensor if model.vocab_size % degree == 0], [1]
     pipeline = [degree for degree in range(1, model.num_layers + 1) if devices % degree == 0]
     for tp, cp, pp in product(tensor, context, pipeline):
         replicas, rest = divmod(devices, tp * cp * pp)

@@ -40,11 +40,11 @@ class MetricsRecorder(Callback):
     def on_step_end(self, info: StepInfo) -> None:
         """Write the step's line."""
         added = {"added_losses": info.added_losses} if info.added_losses else {}
-        _append(self._run.output.metrics, {name: getattr(info, name) for name in _FIELDS} | added)
+        append_line(self._run.output.metrics, {name: getattr(info, name) for name in _FIELDS} | added)
 
     def on_evaluation(self, evaluation: Evaluation) -> None:
         """Write the evaluation's line."""
-        _append(self._run.output.evaluations, {"step": evaluation.step, **evaluation.values})
+        append_line(self._run.output.evaluations, {"step": evaluation.step, **evaluation.values})
 
 
 def keep_lines_until(path: Path, step: int) -> None:
@@ -71,7 +71,8 @@ def _step_of(line: str) -> float:
     return step if isinstance(step, int) else math.inf
 
 
-def _append(path: Path, record: dict[str, object]) -> None:
+def append_line(path: Path, record: Mapping[str, object]) -> None:
+    """Add an object to a file of JSON lines."""
     with path.open("a", encoding="utf-8") as file:
         file.write(to_json(record) + "\n")
 

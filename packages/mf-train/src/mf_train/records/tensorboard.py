@@ -30,18 +30,13 @@ class TensorboardWriter(Callback):
             UserError: the package that writes the files is not installed.
         """
         self._run = run
-        self._folder = folder
         self._every = every
         self._names = (*_ALWAYS, *also)
-        self._queue_size = queue_size
-        self._new_writer = _writer_class()
-        self._writer: Any = None
+        self._events = ScalarWriter(folder, queue_size=queue_size)
 
     def on_train_begin(self) -> None:
         """Open a new event file beside those of earlier starts."""
-        self._writer = self._new_writer(
-            str(self._folder), purge_step=self._run.first_step + 1, max_queue=self._queue_size
-        )
+        self._events.forget_from(self._run.first_step + 1)
 
     def on_step_end(self, info: StepInfo) -> None:
         """Write the numbers of the step, where its turn has come."""
@@ -51,17 +46,51 @@ class TensorboardWriter(Callback):
                 values["utilization"] = info.utilization
             values |= {f"added_losses/{name}": value for name, value in info.added_losses.items()}
             for name, value in values.items():
-                self._writer.add_scalar(f"train/{name}", value, info.step)
+                self._events.add(f"train/{name}", value, info.step)
 
     def on_evaluation(self, evaluation: Evaluation) -> None:
         """Write the results of the evaluation."""
         for name, value in evaluation.values.items():
-            self._writer.add_scalar(f"eval/{name}", value, evaluation.step)
+            self._events.add(f"eval/{name}", value, evaluation.step)
+
+    def close(self) -> None:
+        """Write what still waits."""
+        self._events.close()
+
+
+class ScalarWriter:
+    """Writes numbers into event files, beside those that lie in the folder; makes none before the first number."""
+
+    def __init__(self, folder: Path, *, queue_size: int = 10, purge_step: int | None = None):
+        """Takes the folder, how many values may wait, and the step from which on earlier numbers are forgotten, if any.
+
+        Raises:
+            UserError: the package that writes the files is not installed.
+        """
+        self._folder = folder
+        self._queue_size = queue_size
+        self._purge_step = purge_step
+        self._new_writer = _writer_class()
+        self._writer: Any = None
+
+    def forget_from(self, step: int) -> None:
+        """Open an event file that tells TensorBoard to forget what earlier ones have from a step on."""
+        self._purge_step = step
+        self._open()
+
+    def add(self, tag: str, value: float, step: int) -> None:
+        """Write a number of a step."""
+        if self._writer is None:
+            self._open()
+        self._writer.add_scalar(tag, value, step)
 
     def close(self) -> None:
         """Write what still waits."""
         if self._writer is not None:
             self._writer.close()
+
+    def _open(self) -> None:
+        self._writer = self._new_writer(str(self._folder), purge_step=self._purge_step, max_queue=self._queue_size)
 
 
 def _writer_class() -> Callable[..., Any]:

@@ -3,7 +3,7 @@
 from mf_config import RunConfig
 from mf_parallel.planner.card import DeviceCard, device_card
 from mf_parallel.planner.estimate import model_flops
-from mf_train.planning.layout_of_run import layout_of
+from mf_train.planning.layout_of_run import back_end_of, layout_of
 
 _CARDS = {"CPU": "CPU", "Ascend": "Ascend910B"}
 
@@ -30,7 +30,7 @@ class Utilization:
         self._peak = processes * card.flops(card.type_for(model_config.compute_dtype), 1.0)
         # Frozen weights have no gradients, which the count of a whole network would have in it.
         adapts = getattr(model_config, "pet_config", None) is not None
-        self._of_token = None if adapts else model_flops(layout_of(config, processes))
+        self._of_token = None if adapts else model_flops(layout_of(config, processes, back_end_of(config, processes)))
 
     def at(self, tokens_per_second: float) -> float | None:
         """The utilization at a speed of all processes together; None where adapters are trained."""

@@ -17,6 +17,7 @@ from mf_models.graph_cache import KeptGraph
 from mf_parallel.gradient_shares import GradientShares
 from mf_parallel.gradients import TokenMean
 from mf_train.step.gradient_limits import GradientLimits
+from mf_train.step.own_figures import OwnFigures
 from mf_train.step.sharded_update import ShardedUpdate
 from mf_train.step.update import ParameterUpdate
 
@@ -75,9 +76,16 @@ class Reduction:
 class MeanUpdate(nn.Cell):
     """From sums over this rank's tokens to the mean over all ranks' tokens, and with it one update."""
 
-    def __init__(self, update: ParameterUpdate | ShardedUpdate, reduction: Reduction, limits: GradientLimits):
-        """Takes the optimizer, how gradients come together, and what is done about large ones."""
+    def __init__(
+        self,
+        update: ParameterUpdate | ShardedUpdate,
+        reduction: Reduction,
+        limits: GradientLimits,
+        own_figures: OwnFigures | None = None,
+    ):
+        """Takes the optimizer, how gradients come together, what is done about large ones, and what keeps numbers."""
         super().__init__(auto_prefix=False)
+        self.own_figures = own_figures
         self.update = update
         self.token_mean = reduction.token_mean
         self.global_norm = reduction.global_norm
@@ -104,6 +112,8 @@ class MeanUpdate(nn.Cell):
             learning_rate: [], or [K], see `mf_train.step.update.ParameterUpdate`.
         """
         loss, tokens, gradients = self.token_mean(loss_sum, token_count, gradients)
+        if self.own_figures is not None:
+            loss = ops.depend(loss, self.own_figures(loss_sum, token_count, gradients, scale))
         norm = self.global_norm(gradients) / scale
         factor = 1.0 / scale
         if self.max_norm is not None:

@@ -26,6 +26,7 @@ from mf_train.step.graphs import (
     Sums,
     WholeStep,
 )
+from mf_train.step.own_figures import OwnFigures
 from mf_train.step.rate_kinds import Rates
 from mf_train.step.sharded_update import ShardedUpdate
 from mf_train.step.update import ParameterUpdate
@@ -87,12 +88,14 @@ class StepRules:
             of one part are in memory at a time.
         seed: what the choices of dropout follow from, with the number of the update and that of the row.
         data_rank: number of this rank among those that share the rows of a step.
+        own_figures: keeps this rank's own numbers of each step; None where nobody asks for them.
     """
 
     limits: GradientLimits = NO_LIMITS
     micro_batches: int = 1
     seed: int = 0
     data_rank: int = 0
+    own_figures: OwnFigures | None = None
 
     def set_dropout_key(self, key: Parameter | None, examples: Examples, number: int, row: int) -> None:
         """Fix what the next pass drops.
@@ -137,7 +140,7 @@ class TrainingStep:
         self._rules, self._dropout_key = rules, connect_dropout(model)
         self._loss_names = model.loss_names
         loss_sum = LossSum(model, objective)
-        mean_update = MeanUpdate(update, reduction, rules.limits)
+        mean_update = MeanUpdate(update, reduction, rules.limits, rules.own_figures)
         self._graphs: _OneGraph | _TwoGraphs = (
             _OneGraph(loss_sum, mean_update)
             if rules.micro_batches == 1

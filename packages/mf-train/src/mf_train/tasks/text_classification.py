@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mf_config.schema import component
-from mf_data.rows import IGNORED
+from mf_data.rows.data_set import IGNORED
 from mf_train.step.label_losses import label_losses
 from mf_train.task import Examples
 from mf_train.tasks.task_keys import TaskKeys

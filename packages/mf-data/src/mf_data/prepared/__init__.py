@@ -1,0 +1,1 @@
+"""Files of ids that were prepared before: MindRecord and TFRecord, read and written without their libraries."""

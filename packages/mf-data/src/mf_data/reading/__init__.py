@@ -1,0 +1,1 @@
+"""What a step reads: batches, made ahead by threads or processes."""

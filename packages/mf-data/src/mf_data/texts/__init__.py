@@ -1,0 +1,1 @@
+"""What corpora are made of: records, documents, conversations, labelled texts, questions with choices."""

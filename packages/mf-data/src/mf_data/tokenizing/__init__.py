@@ -1,0 +1,1 @@
+"""A whole corpus tokenized into a file, by several processes, and resumed."""
