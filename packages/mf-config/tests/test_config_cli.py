@@ -149,6 +149,20 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"\n    {name} " in out
 
 
+@pytest.mark.parametrize("command", [[], ["validate"], ["explain"], ["schema"], ["migrate"]])
+def test_help_waits_for_nothing_that_reads_configurations(command: list[str]) -> None:
+    program = (
+        "import sys\n"
+        "from mf_config.cli import main\n"
+        "try:\n"
+        "    main([*sys.argv[1:], '--help'])\n"
+        "except SystemExit:\n"
+        "    print([name for name in ('mf_config.sections', 'mf_config.rules', 'yaml') if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, *command], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("\n[]\n")
+
+
 def test_validation_needs_no_heavy_module(write: Write) -> None:
     program = (
         "import sys\n"

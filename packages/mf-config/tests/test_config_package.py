@@ -1,3 +1,4 @@
+import itertools
 import os
 import subprocess
 import sys
@@ -6,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import mf_config
+from mf_config.on_demand import names_on_demand
 
 IMPORTS = """
 import sys
@@ -24,6 +26,14 @@ sys.stdout.buffer.write(root.entries["output_dir"].text.encode())
 def test_every_public_name_exists() -> None:
     assert [name for name in mf_config.__all__ if not hasattr(mf_config, name)] == []
     assert sorted(mf_config.__all__) == mf_config.__all__
+
+
+def test_a_name_that_is_not_there_is_said_and_others_may_have_another_name_at_home() -> None:
+    attribute = names_on_demand("mf_toy", {"count": "itertools", "path": "os:fspath"})
+    assert attribute("count") is itertools.count
+    assert attribute("path") is os.fspath
+    with pytest.raises(AttributeError, match="module 'mf_toy' has no attribute 'cuont'"):
+        attribute("cuont")
 
 
 def test_importing_loads_no_framework_and_no_sibling() -> None:

@@ -1,5 +1,9 @@
 import json
+import subprocess
+import sys
 import sysconfig
+
+import pytest
 
 from mf_config.command_line import OK, USER_ERROR
 from mf_data.cli import main
@@ -60,3 +64,17 @@ def test_train_tokenizer_knows_the_python_library(tmp_path, capsys, monkeypatch)
     command = ["train-tokenizer", "python-library", "--vocab-size", "270", "--output", str(tmp_path), "--json"]
     assert main(command) == OK
     assert json.loads(capsys.readouterr().out)["vocab_size"] == 270
+
+
+@pytest.mark.parametrize("command", ["", "train-tokenizer", "tokenize", "preview", "stats", "validate", "convert"])
+def test_help_does_not_wait_for_what_reads_data(command):
+    program = (
+        "import sys\n"
+        "from mf_data.cli import main\n"
+        "try:\n"
+        "    main([*sys.argv[1:], '--help'])\n"
+        "except SystemExit:\n"
+        "    print([name for name in ('numpy', 'tokenizers', 'yaml') if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, *command.split()], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("\n[]\n")

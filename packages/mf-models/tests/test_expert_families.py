@@ -14,7 +14,7 @@ from mf_config.sections.model import ArchSection, ModelSection
 from mf_config.sections.moe import MoeSection
 from mf_config.sections.run import RunConfig
 from mf_models.checkpoint_family import placement_rules
-from mf_models.config_keys.experts import dropless
+from mf_models.config_keys.dropless import dropless
 from mf_models.families.llama import LlamaConfig
 from mf_models.families.mixtral import MixtralConfig
 from mf_models.families.qwen2_moe import Qwen2MoeConfig

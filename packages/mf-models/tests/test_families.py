@@ -316,7 +316,7 @@ def test_a_family_without_a_network_is_checked_only(read_section: Read) -> None:
 
 def test_a_hugging_face_directory_is_opened_by_families_with_a_network_only() -> None:
     with pytest.raises(
-        UserError, match=r"model_type: no family 'whisper'. Allowed: baichuan, deepseek_v2, deepseek_v3"
+        UserError, match=r"model_type: no family 'whisper'. Allowed: baichuan, chatglm, deepseek_v2, deepseek_v3"
     ):
         config_from_hf({"model_type": "whisper"}, "config.json")
 

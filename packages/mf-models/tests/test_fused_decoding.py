@@ -3,6 +3,10 @@
 The graph itself is held to Hugging Face transformers by test_goldens.py.
 """
 
+import json
+import re
+from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +21,10 @@ from mf_models.fused_decoding import covers, fused_decoder, uncovered
 from mf_models.initializers import initialize
 from mf_models.layers.int8_linear import Int8Linear
 from mf_models.networks import build
+from mf_models.pretrained import load
+from mf_models.registry import config_from_hf
 
+README = Path(__file__).parents[1] / "README.md"
 SIZES: dict[str, Any] = {
     "vocab_size": 23,
     "hidden_size": 20,
@@ -86,3 +93,36 @@ def test_what_is_not_covered_is_named():
     model = build(LlamaConfig(**SIZES))
     model.model.layers[1].attention.wq.adapter = Int8Linear(np.zeros((20, 20), np.float32))
     assert uncovered(model) == "projections of another kind"
+
+
+@pytest.mark.skipif(not README.is_file(), reason="the page is not part of a distribution")
+def test_the_page_lists_what_is_covered_and_why_the_rest_is_not(data: Path):
+    listed = re.findall(r"^\| (.+) \| (?:the fused decoder|the graph: (.+)) \|$", README.read_text(), re.MULTILINE)
+    found = defaultdict(set)
+    for file in data.glob("*/config.json"):
+        described = json.loads(file.read_text())
+        config = config_from_hf(described, str(file))
+        if config.num_labels is None:
+            found[uncovered(build(config))].add(described["model_type"])
+    assert found == {why: set(re.findall("`(.+?)`", names)) for names, why in listed}
+
+
+COVERED = (
+    "llama_gqa", "llama_tied", "llama3_rope", "qwen2", "qwen3", "mistral_swa", "phi3", "glm", "glm4", "gemma2"
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COVERED)
+def test_greedy_tokens_are_those_of_hugging_face(name: str, data: Path):
+    path = data / name
+    golden, (_, model) = np.load(path / "golden.npz"), load(path)
+    assert covers(model), uncovered(model)
+    decoder, table = fused_decoder(model, model.new_cache(9, 8)), np.array([[8, 1, 7, 2, 6, 3, 5, 4]], np.int32)
+    for row in (0, 1):
+        ids = list(golden[f"prompt{row}"])
+        first = len(ids)
+        for place in range(first + 23):
+            logits_WV = decoder(*(np.array([each], np.int32) for each in (ids[place], place, 0)), table, np.arange(1))
+            if place >= first - 1:
+                ids.append(int(logits_WV[0].argmax()))
+        np.testing.assert_array_equal(ids[first:], golden[f"greedy{row}"])

@@ -18,7 +18,13 @@ from mindspore import Tensor, nn
 from numpy.typing import NDArray
 
 from mf_models.kernels.native import library
-from mf_models.kernels.native.operators import NativeAttention, NativeCrossEntropy, NativeRmsNorm, NativeSwiglu
+from mf_models.kernels.native.operators import (
+    NativeAttention,
+    NativeCrossEntropy,
+    NativeGlobalNorm,
+    NativeRmsNorm,
+    NativeSwiglu,
+)
 
 Array = NDArray[Any]
 
@@ -142,10 +148,13 @@ from pathlib import Path
 import mindspore as ms
 import numpy as np
 from mindspore import Tensor
-from mf_models.kernels.native.operators import NativeRmsNorm
-norm, x = NativeRmsNorm(Path(sys.argv[1])), np.random.default_rng(1).standard_normal((500, 40)).astype(np.float32)
+from mf_models.kernels.native.operators import NativeGlobalNorm, NativeRmsNorm
+library, x = Path(sys.argv[1]), np.random.default_rng(1).standard_normal((2000, 40)).astype(np.float32)
+norm = NativeRmsNorm(library)
 gradient = ms.grad(lambda x, weight: norm(x, weight, 1e-5), 1)(Tensor(x), Tensor(x[0]))
-sys.stdout.write(gradient.asnumpy().tobytes().hex())
+ms.set_context(mode=ms.GRAPH_MODE)
+length = NativeGlobalNorm(library)((Tensor(x), Tensor(x[3])))
+sys.stdout.write((gradient.asnumpy().tobytes() + length.asnumpy().tobytes()).hex())
 """
 
 
@@ -157,7 +166,7 @@ def test_sums_over_rows_have_the_same_bits_with_any_number_of_threads(compiled, 
         done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
         found.add(done.stdout)
     assert len(found) == 1
-    assert len(found.pop()) == 40 * 4 * 2
+    assert len(found.pop()) == (40 + 1) * 4 * 2
 
 
 @pytest.mark.parametrize("shape", [(3, 5, 16), (130, 48), (7, 35), (1, 3)])
@@ -180,6 +189,22 @@ def test_swiglu(compiled, shape):
     assert_close(out, a * sigmoid * b)
     assert_close(dgate, g * b * sigmoid * (1 + a * (1 - sigmoid)))
     assert_close(dup, g * a * sigmoid)
+
+
+@pytest.mark.parametrize("shapes", [[(3, 5), (7,), ()], [(1,)], [(130, 129), (2, 16_384), (16_385,)]])
+def test_global_norm(compiled, shapes):
+    tensors = [normal(seed, *shape) * np.float32(10**seed) for seed, shape in enumerate(shapes)]
+    found = NativeGlobalNorm(compiled)(tuple(Tensor(tensor) for tensor in tensors)).asnumpy()
+    assert found.shape == ()
+    expected = np.sqrt(sum((tensor.astype(np.float64) ** 2).sum() for tensor in tensors))
+    np.testing.assert_allclose(found, expected, rtol=5e-7)
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "3e19"])
+def test_a_norm_beyond_the_range_of_floats_is_not_finite(compiled, value):
+    """An overflow is told from the norm."""
+    tensors = (Tensor(normal(1, 40)), Tensor(np.full((3, 5), value, np.float32)))
+    assert not np.isfinite(NativeGlobalNorm(compiled)(tensors).asnumpy())
 
 
 @pytest.mark.parametrize(("count", "vocabulary"), [(5, 48), (37, 1000), (3, 7)])

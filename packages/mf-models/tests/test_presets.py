@@ -1,5 +1,7 @@
 """Published sizes by name, in run files and in programs."""
 
+import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,10 +11,13 @@ import pytest
 import mf_config
 from mf_config.components import components
 from mf_config.problems import UserError
+from mf_config.schema import tag_of
 from mf_models.families.baichuan2 import Baichuan2Config
 from mf_models.families.chatglm2 import ChatGLM2Config
 from mf_models.families.llama import LlamaConfig
+from mf_models.parameter_shapes import parameter_shapes
 from mf_models.presets import PRESETS, preset
+from mf_models.registry import config_from_hf, family_of
 
 Read = Callable[..., tuple[Any, list[str]]]
 
@@ -37,6 +42,31 @@ PARAMETERS = {
 }
 """As the model cards or the indices of the published weights count them."""
 
+OF_OTHER_KINDS = {
+    "mistral_7b": 7_241_732_096,
+    "qwen3_0_6b": 596_049_920,
+    "qwen3_1_7b": 1_720_574_976,
+    "qwen3_4b": 4_022_468_096,
+    "qwen3_8b": 8_190_735_360,
+    "qwen3_14b": 14_768_307_200,
+    "qwen3_32b": 32_762_123_264,
+    "gemma2_2b": 2_614_341_888,
+    "gemma2_9b": 9_241_705_984,
+    "gemma2_27b": 27_227_128_320,
+    "phi3_mini": 3_821_079_552,
+    "phi3_medium": 13_960_238_080,
+    "glm4_0414_9b": 9_400_279_040,
+    "mixtral_8x7b": 46_702_792_704,
+    "mixtral_8x22b": 140_620_634_112,
+    "qwen1_5_moe_a2_7b": 14_315_784_192,
+    "qwen3_30b_a3b": 30_532_122_624,
+    "qwen3_235b_a22b": 235_093_634_560,
+    "deepseek_v2": 235_741_434_880,
+    "deepseek_v2_lite": 15_706_484_224,
+    "deepseek_v3": 671_026_419_200,
+}
+"""As above; of models with heads, norms or experts beyond Llama's, whose shapes test_parameter_shapes.py checks."""
+
 
 def count(config: Any) -> int:
     """The weights of a model of the Llama kind, by hand."""
@@ -50,6 +80,18 @@ def count(config: Any) -> int:
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_sizes_have_as_many_weights_as_published(name: str) -> None:
     assert count(preset(name)) == PARAMETERS[name]
+
+
+@pytest.mark.parametrize("name", OF_OTHER_KINDS)
+def test_sizes_of_other_kinds_have_as_many_weights_as_published(name: str) -> None:
+    config = preset(name)
+    shapes = parameter_shapes(family_of(config).decoder(config))
+    assert sum(map(math.prod, shapes.values())) == OF_OTHER_KINDS[name]
+
+
+def test_every_family_with_a_network_has_published_sizes() -> None:
+    built = {name for name, cls in components("model").items() if not getattr(tag_of(cls), "pending", "")}
+    assert built == {kind for kind, _ in PRESETS.values()}
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -118,3 +160,11 @@ def test_a_section_that_means_another_family_is_checked_as_that(tmp_path: Path) 
     run.write_text(f"model:\n  arch: {{type: Baichuan7BV2ForCausalLM}}\n  {section}\n", encoding="utf-8")
     with pytest.raises(UserError, match=r":3: model\.model_config\.n_kv_heads: 2 differs from num_heads 4"):
         mf_config.decode(mf_config.load(run))
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_size_is_the_same_network_after_it_was_a_config_json(name: str) -> None:
+    config = preset(name)
+    again = config_from_hf(json.loads(json.dumps(config.to_hf())), "config.json")
+    assert type(again) is type(config)
+    assert family_of(again).decoder(again) == family_of(config).decoder(config)

@@ -2,11 +2,13 @@
 
 import json
 import shutil
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 from mindspore import Tensor
+from safetensors.numpy import save_file
 
 import mf_ckpt
 import mf_models
@@ -17,11 +19,37 @@ from mf_config import UserError
 from mf_config.layout import Mesh
 from mf_models.checkpoint_family import checkpoint_family
 from mf_models.families.llama import LlamaConfig
-from mf_models.pretrained import open_weights
+from mf_models.pretrained import open_weights, read_config
 from mf_models.registry import config_from_hf
 
 LOGITS_ATOL = 2e-4
 """Tolerance that comes with the golden numbers."""
+
+
+PUBLISHED_CHATGLM = {
+    "model_type": "chatglm",
+    "architectures": ["ChatGLMModel"],
+    "auto_map": {"AutoModel": "modeling_chatglm.ChatGLMForConditionalGeneration"},
+    "add_bias_linear": False,
+    "add_qkv_bias": True,
+    "apply_query_key_layer_scaling": True,
+    "attention_softmax_in_fp32": True,
+    "ffn_hidden_size": 96,
+    "hidden_dropout": 0.0,
+    "hidden_size": 48,
+    "kv_channels": 16,
+    "multi_query_attention": True,
+    "multi_query_group_num": 2,
+    "num_attention_heads": 4,
+    "num_layers": 2,
+    "original_rope": True,
+    "padded_vocab_size": 160,
+    "rmsnorm": True,
+    "seq_length": 128,
+    "eos_token_id": 2,
+    "pad_token_id": 0,
+}
+"""The keys of chatglm3-6b, with the sizes of the golden model of type glm."""
 
 
 @pytest.fixture
@@ -97,3 +125,35 @@ def test_an_adapter_of_another_model_is_refused(data: Path, tmp_path: Path) -> N
     config = config_from_hf(json.loads((folder / "config.json").read_text()), "config.json")
     with pytest.raises(UserError, match="adapter"):
         open_weights(folder, config)
+
+
+def test_a_published_chatglm_is_the_model_that_transformers_calls_glm(data: Path, tmp_path: Path) -> None:
+    present = read_config(data / "glm")
+    stored, tensors = mf_ckpt.open(data / "glm"), {}
+    for name in stored:
+        place = name.replace("model.", "transformer.encoder.", 1).replace("self_attn.o_proj", "self_attention.dense")
+        place = place.replace("mlp.gate_up_proj", "mlp.dense_h_to_4h").replace("mlp.down_proj", "mlp.dense_4h_to_h")
+        if "_proj" not in place:
+            tensors[place] = stored[name]
+    for layer, kind in product(range(2), ("weight", "bias")):
+        parts = [stored[f"model.layers.{layer}.self_attn.{part}_proj.{kind}"] for part in "qkv"]
+        whole = f"transformer.encoder.layers.{layer}.self_attention.query_key_value.{kind}"
+        tensors[whole] = np.concatenate(parts)
+    tensors["transformer.embedding.word_embeddings.weight"] = tensors.pop("transformer.encoder.embed_tokens.weight")
+    tensors["transformer.encoder.final_layernorm.weight"] = tensors.pop("transformer.encoder.norm.weight")
+    tensors["transformer.output_layer.weight"] = tensors.pop("lm_head.weight")
+    save_file(tensors | {"transformer.rotary_pos_emb.inv_freq": np.ones(4, np.float32)}, tmp_path / "model.safetensors")
+    described = PUBLISHED_CHATGLM | {"layernorm_epsilon": 1.5625e-07}
+    (tmp_path / "config.json").write_text(json.dumps(described))
+    config = read_config(tmp_path)
+    assert config == present
+    found = open_weights(tmp_path, config)
+    assert set(found) == set(stored)
+    assert all(np.array_equal(found[name], stored[name]) for name in stored)
+    strange = {"transformer.prefix_encoder.embedding.weight": np.ones(4, np.float32)}
+    save_file(tensors | strange, tmp_path / "model.safetensors")
+    with pytest.raises(UserError, match=r"of type chatglm has no tensors transformer.prefix_encoder"):
+        open_weights(tmp_path, config)
+    (tmp_path / "config.json").write_text(json.dumps(described | {"rmsnorm": False}))
+    with pytest.raises(UserError, match="rmsnorm: False is not supported"):
+        read_config(tmp_path)

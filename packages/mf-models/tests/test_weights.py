@@ -11,13 +11,15 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import mf_models
+from mf_ckpt import ArraySource
+from mf_ckpt.store.file_plan import one_file
 from mf_config.problems import UserError
 from mf_models.families.gpt2 import GPT2Config
 from mf_models.families.llama import LlamaConfig
 from mf_models.families.whisper import WhisperConfig
 from mf_models.networks import build, parameters
 from mf_models.pet.slora import SLoraConfig
-from mf_models.weights import to_checkpoint_names
+from mf_models.weights import _warn_of_widening, to_checkpoint_names
 from mf_parallel.rules import Role
 
 Tensors = dict[str, np.ndarray]
@@ -83,6 +85,18 @@ def test_an_absent_head_is_refused_where_the_config_unties_it(save: Any, tied: T
 def test_half_precision_is_widened_exactly(save: Any, tied: Tensors) -> None:
     half = {name: array.astype(np.float16) for name, array in tied.items()}
     assert_equal(values(save(half)), {name: array.astype(np.float32) for name, array in half.items()})
+
+
+def test_widening_is_told_once_a_process(save: Any, tied: Tensors, caplog: pytest.LogCaptureFixture) -> None:
+    _warn_of_widening.cache_clear()
+    folder = save(tied)
+    mf_models.load(folder)
+    assert not caplog.messages
+    halves = ArraySource(tied, dict.fromkeys(tied, "BF16"))
+    (folder / "model.safetensors").write_bytes(b"".join(one_file("model.safetensors", halves, {"format": "pt"})))
+    mf_models.load(folder)
+    mf_models.load(folder)
+    assert caplog.messages == ["weights stored as bfloat16 are widened, as all is float32 on CPU"]
 
 
 def test_old_rotary_buffers_are_ignored(save: Any, tied: Tensors) -> None:

@@ -123,9 +123,7 @@ def test_the_back_end_is_that_of_the_run(llama: str, capsys: pytest.CaptureFixtu
     assert estimate("--set", "context.device_target=CPU") == by_mf
 
 
-def test_what_mindspore_can_not_divide_is_refused_as_the_run_is(
-    llama: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_mindspore_can_not_divide_is_refused_as_the_run_is(llama: str, capsys: pytest.CaptureFixture[str]) -> None:
     rows = (*BY_MINDSPORE, "--set", "parallel_config.context_parallel=2", "--devices", "64")
     found = answer(capsys, USER_ERROR, llama, *rows)
     assert [one["path"] for one in found["problems"]] == ["parallel_config.context_parallel"]

@@ -116,3 +116,17 @@ def test_of_a_run_the_newest_checkpoint_is_meant(tmp_path: Path, capsys: pytest.
     assert "step: 7" in capsys.readouterr().out
     assert main(["verify", str(tmp_path)]) == 0
     assert "step-00000007: sound" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", [[], ["inspect"], ["verify"], ["diff"], ["convert"], ["reshard"], ["merge-lora"]])
+def test_help_does_not_wait_for_numpy(command):
+    program = (
+        "import sys\n"
+        "from mf_ckpt.cli import main\n"
+        "try:\n"
+        "    main([*sys.argv[1:], '--help'])\n"
+        "except SystemExit:\n"
+        "    print('numpy' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, *command], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("\nFalse\n")

@@ -34,7 +34,8 @@ def main() -> None:
 
 def _end_with_the_first() -> None:
     """End this process when its standard input ends, which the first process holds: also where that one was killed."""
-    sys.stdin.buffer.read()
+    # Not by `sys.stdin`, whose lock this thread would hold while the interpreter shuts down, which Python takes amiss.
+    os.read(sys.stdin.fileno(), 1)
     os._exit(_ABANDONED)
 
 

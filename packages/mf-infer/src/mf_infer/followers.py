@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 
 from mf_config.problems import UserError
 from mf_config.sections.context import ContextSection
@@ -18,12 +19,17 @@ _PATIENCE_S = 30 * 24 * 3600
 _ERRORS_ONLY = "3"
 """Value of GLOG_v: at MindSpore's own level every start of a process logs dozens of warnings about connections."""
 
+_LOST = 1
+"""Exit status of the first process where another one has died."""
+
 _started: list[subprocess.Popen[bytes]] = []
 """Kept for the life of the process, for it holds the other end of their standard inputs."""
 
 
 def start_followers(processes: int, context: ContextSection) -> None:
     """Make this process the first one of several, and start the others on this machine; before MindSpore connects.
+
+    Where one of them dies, this process says so and ends too: it would wait for it forever.
 
     Args:
         processes: how many there are, this one among them; at least 2.
@@ -45,8 +51,23 @@ def start_followers(processes: int, context: ContextSection) -> None:
     os.environ.setdefault("GLOG_v", _ERRORS_ONLY)
     for place in (_place("MS_SCHED", 0), *places[1:]):
         environment = {**os.environ, **job, **place}
-        _started.append(subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL))
+        process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        _started.append(process)
+        threading.Thread(target=_end_with, args=(process,), daemon=True).start()
     os.environ.update(job | places[0])
+
+
+def _end_with(process: subprocess.Popen[bytes]) -> None:
+    """End this process when another one dies; not when all of them end because this one does."""
+    status = process.wait()
+    if status and threading.main_thread().is_alive():
+        sys.stderr.write(
+            f"tensor_parallel: process {process.pid}, which computes a part of the model, has died (status {status}). "
+            "Nothing can be computed without it.\n"
+        )
+        sys.stderr.flush()
+        # Whoever computes waits inside MindSpore, where no exception reaches.
+        os._exit(_LOST)
 
 
 def _place(role: str, rank: int) -> dict[str, str]:

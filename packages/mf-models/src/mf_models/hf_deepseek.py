@@ -3,7 +3,7 @@
 from typing import Any
 
 from mf_config.sections.moe import MoeSection
-from mf_models.config_keys.experts import dropless
+from mf_models.config_keys.dropless import dropless
 from mf_models.config_keys.latent import LatentExpertKeys
 from mf_models.hf_config import HfConfig
 from mf_models.hf_decoder import decoder_to_hf, read_decoder

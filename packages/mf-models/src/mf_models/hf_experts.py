@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mf_config.sections.moe import MoeSection
-from mf_models.config_keys.experts import dropless
+from mf_models.config_keys.dropless import dropless
 from mf_models.hf_config import HfConfig
 
 

@@ -43,9 +43,14 @@ def build(config: ModelConfig) -> CausalLanguageModel:
         place = Location(type(config).__name__, 0)
         raise ConfigError([Problem(place, name, what, allowed) for name, what, allowed in found])
     network = family_of(config).network(config.architectures[0])(config)
-    if ms.get_context("device_target") not in _FLOAT32_DEVICES:
+    if not has_float32_only():
         set_number_types(network, config.number_types())
     return network
+
+
+def has_float32_only() -> bool:
+    """Whether the current device keeps weights and computes in float32 whatever is asked for."""
+    return ms.get_context("device_target") in _FLOAT32_DEVICES
 
 
 def _not_built(config: ModelConfig) -> Iterator[tuple[str, str, str]]:

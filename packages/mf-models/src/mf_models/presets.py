@@ -1,4 +1,4 @@
-"""The published sizes by the names that MindFormers has for them; imports no MindSpore.
+"""The published sizes by name, for MindFormers' models by the names that it has for them; imports no MindSpore.
 
 A section `model_config` that names one in `checkpoint_name_or_path` has its values for all keys that it does not write.
 
@@ -11,6 +11,7 @@ from typing import Any
 from mf_config.components import components
 from mf_config.problems import UserError, name_values
 from mf_config.suggest import nearest
+from mf_models.config_keys.dropless import dropless
 from mf_models.config_keys.rotary import RotaryScaling
 
 Values = Mapping[str, Any]
@@ -30,7 +31,25 @@ _LLAMA3_1 = _LLAMA3 | {
 _QWEN_TOKENS = {"bos_token_id": 151643, "eos_token_id": 151643, "pad_token_id": 151643}
 _QWEN2 = {"rms_norm_eps": 1e-6, "theta": 1e6, "qkv_has_bias": True, **_QWEN_TOKENS}
 _TIED = {"tie_word_embeddings": True}
+_QWEN3 = {"rms_norm_eps": 1e-6, "theta": 1e6, "kv_channels": 128, **_QWEN_TOKENS}
+_GEMMA_TOKENS = {"bos_token_id": 2, "eos_token_id": 1, "pad_token_id": 0}
+_PHI3 = {"sliding_window": 2047, "eos_token_id": 32000, "pad_token_id": 32000}
 _YI = {"rms_norm_eps": 1e-5, "theta": 5e6}
+
+
+def _deepseek(mscale: float, bos: int) -> Values:
+    """Positions of DeepSeek-V2 and V3, and the tokens that begin, end and fill texts."""
+    scaling = RotaryScaling(
+        factor=40.0,
+        original_max_position_embeddings=4096,
+        beta_fast=32.0,
+        beta_slow=1.0,
+        mscale=mscale,
+        mscale_all_dim=mscale,
+    )
+    tokens = {"bos_token_id": bos, "eos_token_id": bos + 1, "pad_token_id": bos + 1}
+    return {"extend_method": "YARN", "scaling_factor": scaling, "max_position_embeddings": 163840, **tokens}
+
 
 _LLAMA_KIND: dict[str, tuple[str, tuple[int | None, ...], Values]] = {
     "llama2_7b": ("LlamaConfig", (4096, 32, 32, None, 11008, 32000), {"rms_norm_eps": 1e-5}),
@@ -76,6 +95,60 @@ _LLAMA_KIND: dict[str, tuple[str, tuple[int | None, ...], Values]] = {
     "internlm_20b": ("InternLMConfig", (5120, 60, 40, None, 13824, 103168), {"rms_norm_eps": 1e-5, "has_bias": False}),
     "internlm2_7b": ("InternLM2Config", (4096, 32, 32, 8, 14336, 92544), {"rms_norm_eps": 1e-5, "theta": 1e6}),
     "internlm2_20b": ("InternLM2Config", (6144, 48, 48, 8, 16384, 92544), {"rms_norm_eps": 1e-5, "theta": 1e6}),
+    "mistral_7b": ("MistralConfig", (4096, 32, 32, 8, 14336, 32000), {"sliding_window": 4096}),
+    "qwen3_0_6b": ("Qwen3Config", (1024, 28, 16, 8, 3072, 151936), _QWEN3 | _TIED),
+    "qwen3_1_7b": ("Qwen3Config", (2048, 28, 16, 8, 6144, 151936), _QWEN3 | _TIED),
+    "qwen3_4b": ("Qwen3Config", (2560, 36, 32, 8, 9728, 151936), _QWEN3 | _TIED),
+    "qwen3_8b": ("Qwen3Config", (4096, 36, 32, 8, 12288, 151936), _QWEN3),
+    "qwen3_14b": ("Qwen3Config", (5120, 40, 40, 8, 17408, 151936), _QWEN3),
+    "qwen3_32b": ("Qwen3Config", (5120, 64, 64, 8, 25600, 151936), _QWEN3),
+    "gemma2_2b": ("Gemma2Config", (2304, 26, 8, 4, 9216, 256000), _GEMMA_TOKENS),
+    "gemma2_9b": ("Gemma2Config", (3584, 42, 16, 8, 14336, 256000), _GEMMA_TOKENS),
+    "gemma2_27b": (
+        "Gemma2Config",
+        (4608, 46, 32, 16, 36864, 256000),
+        {"kv_channels": 128, "query_pre_attn_scalar": 144.0, **_GEMMA_TOKENS},
+    ),
+    "phi3_mini": ("Phi3Config", (3072, 32, 32, 32, 8192, 32064), _PHI3),
+    "phi3_medium": ("Phi3Config", (5120, 40, 40, 10, 17920, 32064), _PHI3),
+    "glm4_0414_9b": (
+        "Glm4Config",
+        (4096, 40, 32, 2, 13696, 151552),
+        {
+            "rms_norm_eps": 1e-5,
+            "qkv_has_bias": True,
+            "bos_token_id": None,
+            "eos_token_id": (151329, 151336, 151338),
+            "pad_token_id": 151329,
+        },
+    ),
+    # intermediate_size is that of blocks without experts, but for Mixtral, which has none.
+    "mixtral_8x7b": ("MixtralConfig", (4096, 32, 32, 8, 14336, 32000), {"theta": 1e6}),
+    "mixtral_8x22b": ("MixtralConfig", (6144, 56, 48, 8, 16384, 32000), {"theta": 1e6}),
+    "qwen1_5_moe_a2_7b": ("Qwen2MoeConfig", (2048, 24, 16, 16, 5632, 151936), {"theta": 1e6, **_QWEN_TOKENS}),
+    "qwen3_30b_a3b": ("Qwen3MoeConfig", (2048, 48, 32, 4, 6144, 151936), _QWEN3),
+    "qwen3_235b_a22b": (
+        "Qwen3MoeConfig",
+        (4096, 94, 64, 4, 12288, 151936),
+        {"moe_config": dropless(expert_num=128, num_experts_chosen=8, moe_intermediate_size=1536), **_QWEN3},
+    ),
+    "deepseek_v2": ("DeepseekV2Config", (5120, 60, 128, None, 12288, 102400), _deepseek(0.707, 100000)),
+    "deepseek_v2_lite": (
+        "DeepseekV2Config",
+        (2048, 27, 16, None, 10944, 102400),
+        {
+            "q_lora_rank": None,
+            "moe_config": dropless(
+                expert_num=64,
+                num_experts_chosen=6,
+                moe_intermediate_size=1408,
+                shared_expert_num=2,
+                norm_topk_prob=False,
+            ),
+            **_deepseek(0.707, 100000),
+        },
+    ),
+    "deepseek_v3": ("DeepseekV3Config", (7168, 61, 128, None, 18432, 129280), _deepseek(1.0, 0)),
 }
 """Name to the section's type, the values of `_COLUMNS`, and what else differs from other sizes."""
 

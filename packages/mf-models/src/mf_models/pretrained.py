@@ -1,11 +1,13 @@
 """From a checkpoint directory to a configuration and a cell."""
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import mf_ckpt
-from mf_ckpt import lora
+from mf_ckpt import MappedSource, lora
 from mf_ckpt.formats.gguf_file import GgufTensors
-from mf_config.problems import UserError
+from mf_ckpt.sources.renamed import RenamedSource
+from mf_config.problems import UserError, name_values
 from mf_models.config_keys.classes import SCORE
 from mf_models.gguf_config import hf_from_gguf
 from mf_models.layers.causal_lm import CausalLanguageModel
@@ -91,4 +93,23 @@ def open_weights(path: str | Path, config: ModelConfig, strategy: str | Path | N
 def open_base(path: str | Path, config: ModelConfig, strategy: str | Path | None = None) -> mf_ckpt.Reader:
     """As `open_weights`, but without the adapter that the folder may hold."""
     reader, _ = mf_ckpt.in_hf_form(mf_ckpt.open(path, strategy), config.to_hf())
-    return reader
+    return _with_present_names(reader, config)
+
+
+def _with_present_names(reader: mf_ckpt.Reader, config: ModelConfig) -> mf_ckpt.Reader:
+    """A checkpoint under the names that its family writes; some were published under others, with another model_type.
+
+    Raises:
+        UserError: it has tensors that these names have no place for.
+    """
+    family, model_type = family_of(config), str((reader.config or {}).get("model_type"))
+    published = family.forms(config).get(model_type)
+    if published is None:
+        return reader
+    keys = published.inverse
+    names = [name for name in reader.weights if not any(fnmatchcase(name, p) for p in family.ignored_tensors)]
+    strange = [name for name in names if not keys.covers(name)]
+    if strange:
+        raise UserError(f"{reader.path}: a model of type {model_type} has no tensors {name_values(strange[:4])}.")
+    weights = MappedSource(RenamedSource.subset(reader.weights, names), keys)
+    return mf_ckpt.Reader(reader.path, weights, step=reader.step)

@@ -1,6 +1,8 @@
 """Weights between cells and checkpoints, under Hugging Face names."""
 
+import logging
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 import numpy as np
 from mindspore import Tensor, nn
@@ -12,7 +14,7 @@ from mf_ckpt.sources.renamed import RenamedSource
 from mf_config.layout import TensorLayout
 from mf_models.checkpoint_family import stored_placements
 from mf_models.model_config import ModelConfig
-from mf_models.networks import parameters
+from mf_models.networks import has_float32_only, parameters
 from mf_models.registry import family_of
 from mf_parallel.pieces import array_of
 from mf_parallel.plan import ParallelPlan
@@ -22,6 +24,11 @@ _NO_WEIGHT_TYPES = ("F64", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8",
 
 _ELEMENT_TYPES = {"Float32": "F32", "Float16": "F16", "BFloat16": "BF16"}
 """MindSpore's names of the types that weights are kept in, and those of checkpoints."""
+
+_NARROW_TYPES = {"BF16": "bfloat16", "F16": "float16"}
+"""Names in checkpoints of the types that are narrower than float32, and how messages call them."""
+
+_log = logging.getLogger(__name__)
 
 Shapes = Mapping[str, tuple[int, ...]]
 """Name of each parameter of a cell to its whole shape, in the order of the layers."""
@@ -92,8 +99,26 @@ def assign(config: ModelConfig, cell: nn.Cell, tensors: Source, where: str) -> N
         UserError: tensors are missing, left over, of the wrong shape or type; all of them are found at once.
     """
     cells = fitting(config, shapes_of(cell), tensors, where)
+    tell_of_widening(tensors)
     for name, parameter in parameters(cell).items():
         parameter.set_data(Tensor(np.ascontiguousarray(cells[name], dtype=np.float32)))
+
+
+def tell_of_widening(tensors: Source) -> None:
+    """Log what stands in for the types of stored weights where the device has float32 only; once a process.
+
+    Args:
+        tensors: the weights of an open checkpoint.
+    """
+    if has_float32_only():
+        held = {tensors.info(name).dtype for name in tensors}
+        _warn_of_widening(tuple(name for dtype, name in _NARROW_TYPES.items() if dtype in held))
+
+
+@cache
+def _warn_of_widening(types: tuple[str, ...]) -> None:
+    if types:
+        _log.warning("weights stored as %s are widened, as all is float32 on CPU", " and ".join(types))
 
 
 def fitting(config: ModelConfig, shapes: Shapes, tensors: Source, where: str) -> Source:

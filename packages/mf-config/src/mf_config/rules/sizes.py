@@ -29,7 +29,7 @@ def heads_divide_among_ranks(checked: Checked) -> Iterator[Finding]:
         yield Finding(f"{_DEGREES}.model_parallel", what, f"a divisor of {heads}")
 
 
-@rule("key-value-heads-divide", Severity.ERROR, f"{_DEGREES}.model_parallel", f"{_MODEL}.n_kv_heads")
+@rule("key-value-heads-divide", Severity.BLOCKER, f"{_DEGREES}.model_parallel", f"{_MODEL}.n_kv_heads")
 def key_value_heads_divide(checked: Checked) -> Iterator[Finding]:
     """The key/value heads are a multiple of model_parallel: no two ranks hold the same head."""
     heads, ranks = checked.model("num_kv_heads"), _ranks_of(checked, "model_parallel")

@@ -1,7 +1,7 @@
 """`mf-data convert`."""
 
-import argparse
 import json
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,10 @@ from mf_data.files import written_beside
 from mf_data.indexed.files import IndexedFile
 from mf_data.indexed.rows import IndexedRows
 from mf_data.indexed.writer import IndexedWriter
-from mf_data.prepared.mind_record_files import MIND_RECORD_ENDING, is_mind_record
+from mf_data.prepared.mind_record_files import is_mind_record
 from mf_data.prepared.mind_record_writer import MindRecordWriter
 from mf_data.prepared.prepared_files import indexed_prefix, stored_file
 from mf_data.prepared.stored_rows import StoredFile
-from mf_data.prepared.tf_record_files import TF_RECORD_ENDING
 from mf_data.texts.conversations import Conversation
 from mf_data.texts.data_files import find_files
 from mf_data.texts.records import FORMS, OnBroken, converted, read_records, sift
@@ -29,33 +28,7 @@ _ROWS_AT_ONCE = 256
 _RECORD_SUFFIXES = tuple(f".{form}" for form in FORMS)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    parser.add_argument(
-        "source",
-        metavar="SOURCE",
-        help=f"prefix of .bin and .idx files, a MindRecord or {TF_RECORD_ENDING} file, or a file or folder of records",
-    )
-    parser.add_argument(
-        "target",
-        metavar="TARGET",
-        help=f"prefix of .bin and .idx files, or a name that ends in {MIND_RECORD_ENDING}; of records, one in {_LINES}",
-    )
-    parser.add_argument(
-        "--seq-length",
-        type=int,
-        metavar="N",
-        help="join all ids into rows of N + 1; each sequence is a row by default (only from .bin and .idx)",
-    )
-    parser.add_argument(
-        "--handler", metavar="TYPE", help="write records as conversations (messages), which this data handler makes"
-    )
-    parser.add_argument(
-        "--on-broken", choices=("stop", "skip"), default="stop", help="what a broken record does (stop)"
-    )
-
-
-def run(parsed: argparse.Namespace) -> int:
+def run(parsed: Namespace) -> int:
     """Write the source in the other form."""
     if parsed.seq_length is not None and parsed.seq_length < 1:
         raise UserError(f"--seq-length: {parsed.seq_length} is out of range. Allowed: from 1.")

@@ -1,15 +1,14 @@
 """`mf-data preview`."""
 
-import argparse
 import os
 import sys
-from pathlib import Path
+from argparse import Namespace
 from typing import Any
 
 import numpy as np
 
 from mf_config import RunConfig, decode, load
-from mf_config.command_line import OK, add_override_option
+from mf_config.command_line import OK
 from mf_config.problems import UserError
 from mf_config.sections.dataset import DatasetSection
 from mf_data.files import write_atomically
@@ -21,25 +20,7 @@ from mf_data.reading.batches import Batches
 from mf_data.rows.settings import RowSettings
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    parser.add_argument(
-        "config", metavar="CONFIG", help="a run configuration; its tokenizer is trained where a run would"
-    )
-    parser.add_argument("-n", type=int, default=3, metavar="N", dest="count", help="rows to show (3)")
-    parser.add_argument("--from", type=int, default=0, metavar="K", dest="first", help="rows of the run to pass over")
-    parser.add_argument("--eval", action="store_true", help="rows of eval_dataset instead of train_dataset")
-    add_override_option(parser)
-    parser.add_argument(
-        "--seq-length", type=int, metavar="T", help="tokens of a row; model.model_config.seq_length by default"
-    )
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page instead")
-    parser.add_argument(
-        "--color", choices=("auto", "always", "never"), default="auto", help="colours on the terminal (auto)"
-    )
-
-
-def run(parsed: argparse.Namespace) -> int:
+def run(parsed: Namespace) -> int:
     """Show the first rows that a run reads, in its order."""
     if parsed.count < 1 or parsed.first < 0:
         raise UserError("-n or --from is out of range. Allowed: -n from 1, --from from 0.")

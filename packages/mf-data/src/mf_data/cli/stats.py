@@ -1,7 +1,7 @@
 """`mf-data stats`."""
 
-import argparse
 import json
+from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +11,6 @@ from mf_config.command_line import OK
 from mf_data.cli.text_input import text_loader
 from mf_data.document import Document
 from mf_data.indexed.files import IndexedFile
-from mf_data.loaders.text import TEXT_FIELD
 from mf_data.prepared.prepared_files import indexed_prefix, stored_file
 from mf_data.prepared.stored_rows import StoredFile
 from mf_data.texts.length_statistics import bars, length_statistics
@@ -21,20 +20,7 @@ from mf_data.tokenizers.loading import load_tokenizer
 _DOCUMENTS_AT_ONCE = 1000
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    parser.add_argument(
-        "input",
-        nargs="+",
-        metavar="INPUT",
-        help="prefix of .bin and .idx files, a MindRecord or TFRecord file, or files or folders of text",
-    )
-    parser.add_argument("--tokenizer", metavar="T", help="count the tokens of text; its characters otherwise")
-    parser.add_argument("--text-field", default=TEXT_FIELD, metavar="NAME", help="field of a record with the document")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-
-
-def run(parsed: argparse.Namespace) -> int:
+def run(parsed: Namespace) -> int:
     """Print what the files hold."""
     tokenizer = load_tokenizer(parsed.tokenizer) if parsed.tokenizer else None
     found = {name: _stats(name, tokenizer, parsed.text_field) for name in parsed.input}

@@ -1,16 +1,14 @@
 """`mf-data tokenize`."""
 
-import argparse
 import json
-import os
 import sys
 import time
+from argparse import Namespace
 from pathlib import Path
 
 from mf_config.command_line import OK
 from mf_config.problems import UserError
 from mf_data.indexed.files import smallest_dtype
-from mf_data.loaders.text import TEXT_FIELD
 from mf_data.texts.records import MOST_PROBLEMS
 from mf_data.tokenizers.loading import load_tokenizer
 from mf_data.tokenizing.corpus_tokenizing import tokenize_corpus
@@ -20,28 +18,7 @@ _SECONDS_BETWEEN = 0.5
 _MEGABYTE = 1_000_000
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    parser.add_argument(
-        "input",
-        nargs="+",
-        metavar="INPUT",
-        help="a .txt, .jsonl or .parquet file, also with .gz, .xz or .zst, or a folder of them",
-    )
-    parser.add_argument("--tokenizer", required=True, metavar="T", help="folder or file of a tokenizer")
-    parser.add_argument("--output", required=True, metavar="PREFIX", help="path of the result, without .bin and .idx")
-    parser.add_argument(
-        "--workers", type=int, metavar="N", default=len(os.sched_getaffinity(0)), help="processes; all cores by default"
-    )
-    parser.add_argument("--text-field", default=TEXT_FIELD, metavar="NAME", help="field of a record with the document")
-    parser.add_argument(
-        "--on-broken", choices=("stop", "skip"), default="stop", help="what a record without text does (stop)"
-    )
-    parser.add_argument("--no-end-token", action="store_true", help="put no end token behind each document")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-
-
-def run(parsed: argparse.Namespace) -> int:
+def run(parsed: Namespace) -> int:
     """Tokenize the inputs."""
     if parsed.workers < 1:
         raise UserError(f"--workers: {parsed.workers} is out of range. Allowed: from 1.")

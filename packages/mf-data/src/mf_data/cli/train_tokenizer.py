@@ -1,10 +1,9 @@
 """`mf-data train-tokenizer`."""
 
-import argparse
 import json
 import time
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from mf_config.command_line import OK
 from mf_config.problems import UserError
@@ -17,22 +16,7 @@ from mf_data.tokenizers.tokenizer_json import TOKENIZER_FILE
 _PYTHON_LIBRARY = "python-library"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    parser.add_argument(
-        "input",
-        nargs="+",
-        metavar="INPUT",
-        help=f"a .txt or .jsonl file, a folder of them, or the word {_PYTHON_LIBRARY} (text that comes with Python)",
-    )
-    parser.add_argument("--vocab-size", type=int, required=True, metavar="N", help="entries, special tokens included")
-    parser.add_argument(
-        "--output", type=Path, required=True, metavar="DIR", help=f"folder that {TOKENIZER_FILE} goes to"
-    )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-
-
-def run(parsed: argparse.Namespace) -> int:
+def run(parsed: Namespace) -> int:
     """Train the tokenizer and save it."""
     target = parsed.output / TOKENIZER_FILE
     if target.exists():

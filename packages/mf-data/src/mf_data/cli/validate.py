@@ -1,8 +1,8 @@
 """`mf-data validate`."""
 
-import argparse
 import json
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from mf_config.command_line import FAILURE, OK
 from mf_config.problems import ConfigError, Problem, UserError
 from mf_data.cli.handler_option import handler_named
 from mf_data.indexed.files import IndexedFile
-from mf_data.loaders.text import TEXT_FIELD, read_text
+from mf_data.loaders.text import read_text
 from mf_data.prepared.prepared_files import ids_outside, indexed_prefix, stored_file
 from mf_data.texts.compressed import plain_suffix
 from mf_data.texts.data_files import find_files
@@ -22,21 +22,7 @@ from mf_data.tokenizers.loading import load_tokenizer
 _ANY_ID = 2**31
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    parser.add_argument(
-        "input",
-        nargs="+",
-        metavar="INPUT",
-        help="a prefix of .bin and .idx files, a MindRecord or TFRecord file, or files or folders of records or text",
-    )
-    parser.add_argument("--tokenizer", metavar="T", help="ids must be in the vocabulary of this tokenizer")
-    parser.add_argument("--text-field", default=TEXT_FIELD, metavar="NAME", help="field that each record must have")
-    parser.add_argument("--handler", metavar="TYPE", help="records must be conversations for this data handler instead")
-    parser.add_argument("--json", action="store_true", help="print the problems as JSON, one a line")
-
-
-def run(parsed: argparse.Namespace) -> int:
+def run(parsed: Namespace) -> int:
     """Print every problem; the status is 1 where there is one."""
     vocab_size = load_tokenizer(parsed.tokenizer).vocab_size if parsed.tokenizer else _ANY_ID
     text_of = partial(text_in, field=parsed.text_field)

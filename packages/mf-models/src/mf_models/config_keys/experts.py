@@ -7,14 +7,10 @@ from typing import Any, Self
 from mf_config.schema import key
 from mf_config.sections.moe import MoeSection
 from mf_models.config_keys.decoder import DecoderKeys
+from mf_models.config_keys.dropless import dropless
 from mf_models.config_keys.numerics import NumberTypes
 
 _WHERE = "moe_config"
-
-
-def dropless(**sizes: Any) -> MoeSection:
-    """A section `moe_config` whose experts have room for every token, as in published models."""
-    return replace(MoeSection(capacity_factor=0.0, aux_loss_factor=0.0), **sizes)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,21 +5,15 @@ Source: Liu et al. 2022, P-Tuning v2, section 3.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from mf_config.schema import component, key
 from mf_models.prefix_tuning.form import PrefixForm
-
-if TYPE_CHECKING:
-    # Sections are decoded without MindSpore, which the cells need.
-    from mf_models.adaptation import Adaptation
-    from mf_models.layers.causal_lm import CausalLanguageModel
-    from mf_models.model_config import ModelConfig
+from mf_models.prefix_tuning.method import PrefixMethod
 
 
 @component("pet", "ptuning2")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ptuning2Config:
+class Ptuning2Config(PrefixMethod):
     """Trains keys and values that stand before those of each text."""
 
     pre_seq_len: int = key("Learned positions before each text.", 128, minimum=1, unit="tokens")
@@ -35,23 +29,7 @@ class Ptuning2Config:
         if self.dropout_prob == 1:
             yield "dropout_prob", "1 leaves nothing to train", "from 0, below 1"
 
-    def adapt(self, cell: "CausalLanguageModel", _config: "ModelConfig", seed: int) -> "Adaptation":
-        """Put the learnt rows before each text, and freeze all else; see `prefix_tuning.attach`.
-
-        Args:
-            cell: the network, with its weights or without.
-            _config: its configuration.
-            seed: seed of what is learnt.
-
-        Returns:
-            What a training run needs to know of it.
-
-        Raises:
-            UserError: the network finds classes, or its attention has no heads of keys.
-        """
-        # Here, because the section is decoded without MindSpore.
-        from mf_models.prefix_tuning.attach import attach
-
+    def form(self) -> PrefixForm:
+        """The learnt rows, with the network that makes them if there is one."""
         inner = self.projection_dim if self.prefix_projection else 0
-        form = PrefixForm(rows=self.pre_seq_len, inner=inner, shared=inner > 0, dropout=self.dropout_prob)
-        return attach(form, cell, seed)
+        return PrefixForm(rows=self.pre_seq_len, inner=inner, shared=inner > 0, dropout=self.dropout_prob)

@@ -12,8 +12,9 @@ from mf_models.config_keys.generation import GenerationKeys
 from mf_models.config_keys.loading import AdaptationKeys
 from mf_models.config_keys.numerics import FLOAT_TYPES, STORED_TYPE, NormTypeKeys, NumberTypes
 from mf_models.config_keys.tokens import TokenKeys
+from mf_models.families.chatglm2.published import MODEL_TYPE, read_published
 from mf_models.hf_config import HfConfig, HfReadable
-from mf_models.hf_decoder import IGNORED_IN_HF, read_tokens, require_model_type, tokens_to_hf
+from mf_models.hf_decoder import IGNORED_IN_HF, read_tokens, tokens_to_hf
 from mf_models.model_config import NETWORK_NOT_BUILT, NO_PREFIX
 
 ROTARY_BASE = 10000.0
@@ -45,7 +46,7 @@ class ChatGLM2Config(
 
     architectures: ClassVar[tuple[str, ...]] = ("ChatGLM2ForConditionalGeneration", "ChatGLM2WithPtuning2")
     pending_architectures: ClassVar[Mapping[str, str]] = {"ChatGLM2WithPtuning2": NETWORK_NOT_BUILT}
-    hf_model_types: ClassVar[tuple[str, ...]] = ("glm",)
+    hf_model_types: ClassVar[tuple[str, ...]] = ("glm", MODEL_TYPE)
 
     seq_length: int = key("Tokens of a training sequence.", 2048, minimum=1, unit="tokens")
     hidden_size: int = key("Width of the residual stream.", 4096, minimum=1)
@@ -159,11 +160,13 @@ class ChatGLM2Config(
 
     @classmethod
     def read_hf(cls, hf: HfConfig) -> Self:
-        """Take the keys out of a config.json of the model type glm that transformers knows by itself.
+        """Take the keys out of a config.json of the model type glm, which transformers knows by itself, or chatglm.
 
         See `HfReadable.read_hf`.
         """
-        require_model_type(hf, cls.hf_model_types)
+        if hf.choice("model_type", cls.hf_model_types, absent="none") == MODEL_TYPE:
+            return cls(**read_published(hf))
+        hf.require("hidden_act", ("silu",), absent="silu")
         for name, value in _HF_ALWAYS.items():
             hf.require(name, (value,), absent=value)
         hf.ignore(("initializer_range", *IGNORED_IN_HF))

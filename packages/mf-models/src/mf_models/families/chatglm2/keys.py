@@ -4,14 +4,16 @@ from collections.abc import Mapping
 
 from mf_ckpt import Join, KeyMap, Rename
 from mf_models.families.chatglm2.config import ChatGLM2Config
+from mf_models.families.chatglm2.published import MODEL_TYPE
 from mf_models.family_tables import names
 
 TIED: Mapping[str, str] = {}
-IGNORED = names.IGNORED
+IGNORED = (*names.IGNORED, "transformer.rotary_pos_emb.inv_freq")
 
 _ENCODER = "transformer.encoder"
-_MINDFORMERS = {
-    "model.embed_tokens.weight": "transformer.embedding.embedding_weight",
+_TABLE = "model.embed_tokens.weight"
+_PUBLISHED = {
+    _TABLE: "transformer.embedding.word_embeddings.weight",
     f"{names.LAYER}.input_layernorm.weight": f"{_ENCODER}.layers.{{layer}}.input_layernorm.weight",
     f"{names.LAYER}.self_attn.o_proj.weight": f"{_ENCODER}.layers.{{layer}}.self_attention.dense.weight",
     f"{names.LAYER}.post_attention_layernorm.weight": f"{_ENCODER}.layers.{{layer}}.post_attention_layernorm.weight",
@@ -22,6 +24,9 @@ _MINDFORMERS = {
 }
 
 
+_MINDFORMERS = {**_PUBLISHED, _TABLE: "transformer.embedding.embedding_weight"}
+
+
 def key_map(config: ChatGLM2Config) -> KeyMap:
     """Cell parameters to Hugging Face names, of one model; the file has rotated elements in neighbouring pairs."""
     projections = names.interleaved_projection_rows(config, config.rotary_dim)
@@ -30,7 +35,7 @@ def key_map(config: ChatGLM2Config) -> KeyMap:
 
 
 def forms(config: ChatGLM2Config) -> Mapping[str, KeyMap]:
-    """Hugging Face names to MindFormers', which are those of the published ChatGLM files: query, key, value in one."""
+    """Hugging Face names of the model type glm to those of chatglm and of MindFormers: query, key, value in one."""
     query, key = config.num_heads * config.head_dim, config.num_kv_heads * config.head_dim
     fused = [
         Join(
@@ -40,4 +45,5 @@ def forms(config: ChatGLM2Config) -> Mapping[str, KeyMap]:
         )
         for kind in (("weight", "bias") if config.add_qkv_bias else ("weight",))
     ]
-    return {"mindspore": KeyMap([*(Rename(*pair) for pair in _MINDFORMERS.items()), *fused])}
+    tables = {"mindspore": _MINDFORMERS, MODEL_TYPE: _PUBLISHED}
+    return {form: KeyMap([*(Rename(*pair) for pair in table.items()), *fused]) for form, table in tables.items()}

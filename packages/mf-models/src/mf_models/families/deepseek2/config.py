@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from mf_config.schema import component
 from mf_config.sections.moe import MoeSection
 from mf_models.config_keys.again import again
-from mf_models.config_keys.experts import dropless
+from mf_models.config_keys.dropless import dropless
 from mf_models.config_keys.latent import LatentExpertKeys
 from mf_models.hf_config import HfConfig, HfReadable
 from mf_models.hf_decoder import require_model_type

@@ -8,7 +8,8 @@ from mf_config.schema import component
 from mf_config.sections.moe import MoeSection
 from mf_models.config_keys.again import again
 from mf_models.config_keys.classes import CLASSIFIER
-from mf_models.config_keys.experts import ExpertKeys, SparseLayerKeys, dropless
+from mf_models.config_keys.dropless import dropless
+from mf_models.config_keys.experts import ExpertKeys, SparseLayerKeys
 from mf_models.config_keys.heads import HeadWidthKeys, UnbiasedKeys
 from mf_models.hf_config import HfConfig, HfReadable
 from mf_models.hf_decoder import decoder_to_hf, read_decoder, require_full_attention, require_model_type

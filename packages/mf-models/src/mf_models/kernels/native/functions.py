@@ -10,6 +10,7 @@ from mf_models.kernels.native.decoder import NativeDecoder
 from mf_models.kernels.native.operators import (
     NativeAttention,
     NativeCrossEntropy,
+    NativeGlobalNorm,
     NativeInt8Linear,
     NativeRmsNorm,
     NativeSwiglu,
@@ -27,7 +28,7 @@ def native_functions(library: Path) -> dict[str, Any]:
     """
     attend, norm = NativeAttention(library), NativeRmsNorm(library)
     gate, entropy = NativeSwiglu(library), NativeCrossEntropy(library)
-    multiply = NativeInt8Linear(library)
+    multiply, measure = NativeInt8Linear(library), NativeGlobalNorm(library)
 
     def rotary_attention(q: Tensor, k: Tensor, v: Tensor, cos: Tensor, sin: Tensor, scale: float, span: int) -> Tensor:
         return attend(q, k, v, cos, sin, scale, span)
@@ -40,6 +41,9 @@ def native_functions(library: Path) -> dict[str, Any]:
 
     def cross_entropy(logits_NV: Tensor, labels_N: Tensor) -> Tensor:
         return entropy(logits_NV, labels_N)
+
+    def global_norm(tensors: tuple[Tensor, ...]) -> Tensor:
+        return measure(tensors)
 
     def int8_linear(x: Tensor, weight_FGI: Tensor, scale_FG: Tensor) -> Tensor:
         return multiply(x, weight_FGI, scale_FG)
@@ -54,4 +58,5 @@ def native_functions(library: Path) -> dict[str, Any]:
         "rms_norm": rms_norm,
         "swiglu": swiglu,
         "cross_entropy": cross_entropy,
+        "global_norm": global_norm,
     }

@@ -168,6 +168,24 @@ class NativeCrossEntropy(nn.Cell):
         return losses_N
 
 
+class NativeGlobalNorm(nn.Cell):
+    """See `mf_models.kernels.global_norm`; it has no gradient."""
+
+    def __init__(self, library: Path):
+        """Takes the compiled library."""
+        super().__init__()
+
+        def shapes(*_: Shape) -> Any:
+            return [1]
+
+        self.operator = _operator(library, "mf_global_norm", shapes, 1)
+
+    def construct(self, tensors: tuple[Tensor, ...]) -> Tensor:
+        """Tensors of any shape to []."""
+        norm: Tensor = self.operator(*tensors).reshape(())
+        return norm
+
+
 class NativeInt8Linear(nn.Cell):
     """See `mf_models.kernels.int8_linear`; it has no gradient."""
 

@@ -16,6 +16,7 @@ namespace {
 using namespace mf;
 
 constexpr int kBlock = 64;
+constexpr int kGroup = kLanes;  // queries of a block on the diagonal that are computed together, with the keys that they reach
 constexpr float kHidden = -1e30f;
 
 struct Sizes {
@@ -76,12 +77,13 @@ void rotate(float* plane, Angles angles, float direction, float factor, const Si
     float* token = plane + t * sizes.padded_width;
     const float* cos = angles.cos + static_cast<int64_t>(t) * half;
     const float* sin = angles.sin + static_cast<int64_t>(t) * half;
-    for (int i = 0; i < half; ++i) {
-      const float first = token[i], second = token[half + i];
-      const float c = cos[i] * factor, s = sin[i] * factor * direction;
-      token[i] = first * c - second * s;
-      token[half + i] = second * c + first * s;
-    }
+    for_stretches(0, half, [&](int64_t i, int count) {
+      const Vector first = load_some(token + i, count), second = load_some(token + half + i, count);
+      const Vector c = load_some(cos + i, count) * splat(factor);
+      const Vector s = load_some(sin + i, count) * splat(factor * direction);
+      store_some(token + i, first * c - second * s, count);
+      store_some(token + half + i, second * c + first * s, count);
+    });
     for (int i = 2 * half; i < sizes.width; ++i) token[i] *= factor;
   }
 }
@@ -96,13 +98,88 @@ void transpose(float* to, const float* plane, const Sizes& sizes) {
 // The first block of keys that the queries of a block see.
 int first_block(int query_block, int span) { return std::max(0, query_block - span + 1) / kBlock * kBlock; }
 
-// Calls hide(row, column) for what a block of queries that begins at i does not see of the keys that begin at j.
-template <class F>
-void for_hidden(int i, int j, int span, F hide) {
-  if (i != j && i + kBlock - 1 - span < j) return;
-  for (int a = 0; a < kBlock; ++a)
-    for (int c = 0; c < kBlock; ++c)
-      if (j + c > i + a || j + c <= i + a - span) hide(a, c);
+// A block of scores [kBlock, kBlock]: queries from i on, keys from j on. Where it lies on the diagonal, what is above it is
+// neither computed nor read, up to whole groups.
+struct Pair {
+  int i, j, span;
+
+  bool is_diagonal() const { return i == j; }
+  bool is_whole() const { return !is_diagonal() && i + kBlock - 1 - span < j; }
+  int step() const { return is_diagonal() ? kGroup : kBlock; }
+  // How many of the keys the group of a query reaches.
+  int reach(int query) const { return is_diagonal() ? query / kGroup * kGroup + kGroup : kBlock; }
+
+  // The lanes from `key` on that a query sees; all bits of each or none.
+  IntVector visible(int query, int key) const {
+    IntVector lanes;
+    for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = j + key + lane - i - query;
+    return (lanes <= 0) & (lanes > -span);
+  }
+};
+
+// scores = a b^T, where a [kBlock, H] belongs to the queries and b lies transposed.
+void score(const Pair& pair, const float* a, const float* b_transposed, float* scores, const Sizes& sizes) {
+  const int width = sizes.padded_width;
+  for (int query = 0; query < kBlock; query += pair.step()) {
+    multiply(pair.step(), pair.reach(query), width, Left{a + query * width, width, 1}, b_transposed + pair.j,
+             sizes.padded_tokens, scores + query * kBlock, kBlock, false);
+  }
+}
+
+// out [kBlock, H] of the queries += scores values, where values [kBlock, H] belong to the keys.
+void add_values(const Pair& pair, const float* scores, const float* values, float* out, int width) {
+  for (int query = 0; query < kBlock; query += pair.step()) {
+    multiply(pair.step(), width, pair.reach(query), Left{scores + query * kBlock, kBlock, 1}, values, width,
+             out + query * width, width, true);
+  }
+}
+
+// out [kBlock, H] of the keys += scores^T a, where a [kBlock, H] belongs to the queries.
+void add_to_keys(const Pair& pair, const float* scores, const float* a, float* out, int width) {
+  for (int key = 0; key < kBlock; key += pair.step()) {
+    const int first = pair.is_diagonal() ? key : 0;  // the first query that sees them
+    multiply(pair.step(), width, kBlock - first, Left{scores + first * kBlock + key, 1, kBlock}, a + first * width, width,
+             out + key * width, width, true);
+  }
+}
+
+// What a block of queries has seen so far, one number a query.
+struct Seen {
+  float highest[kBlock];  // score
+  Vector sums[kBlock];    // of exponentials of scores less the highest, in parts
+};
+
+// From scores to exponentials of scores less the highest so far, which may grow: `shrink` is what earlier ones then lose.
+void exponentiate(const Pair& pair, float* scores, Seen& seen, float* shrink) {
+  float now[kBlock];
+  for (int a = 0; a < kBlock; ++a) {
+    float* const row = scores + a * kBlock;
+    Vector most = splat(seen.highest[a]);
+    for (int c = 0; c < pair.reach(a); c += kLanes) {
+      if (!pair.is_whole()) store(row + c, pair.visible(a, c) ? load(row + c) : splat(kHidden));
+      most = larger(load(row + c), most);
+    }
+    now[a] = largest_of(most);
+  }
+  for (int a = 0; a < kBlock; a += kLanes) store(shrink + a, exponential(load(seen.highest + a) - load(now + a)));
+  std::memcpy(seen.highest, now, sizeof now);
+  for (int a = 0; a < kBlock; ++a) {
+    float* const row = scores + a * kBlock;
+    // A query of a window may see nothing of its first block: all its scores there are equal, and must weigh nothing.
+    const Vector base = splat(now[a] == kHidden ? 0.0f : now[a]);
+    Vector sum = seen.sums[a] * splat(shrink[a]);
+    for (int c = 0; c < pair.reach(a); c += kLanes) {
+      const Vector score = load(row + c);
+      const Vector shown = score <= splat(0.5f * kHidden) ? Vector{} : exponential(score - base);
+      store(row + c, shown);
+      sum += shown;
+    }
+    seen.sums[a] = sum;
+  }
+}
+
+void multiply_row(float* row, float factor, int width) {
+  for (int d = 0; d < width; d += kLanes) store(row + d, load(row + d) * splat(factor));
 }
 
 // The block of queries [kBlock, H] against all keys that they see: weighted values, and for each query the logarithm of
@@ -110,40 +187,40 @@ void for_hidden(int i, int j, int span, F hide) {
 void attend_block(float* out, float* log_sums, int i, const float* q, const float* k_transposed, const float* v,
                   float* scores, const Sizes& sizes) {
   const int width = sizes.padded_width;
-  float highest[kBlock], sums[kBlock];
-  std::fill(highest, highest + kBlock, kHidden);
-  std::fill(sums, sums + kBlock, 0.0f);
+  Seen seen{};
+  std::fill(seen.highest, seen.highest + kBlock, kHidden);
   std::memset(out, 0, sizeof(float) * kBlock * width);
   for (int j = first_block(i, sizes.span); j <= i; j += kBlock) {
-    multiply(kBlock, kBlock, width, Left{q + i * width, width, 1}, k_transposed + j, sizes.padded_tokens, scores, kBlock,
-             false);
-    for_hidden(i, j, sizes.span, [&](int a, int c) { scores[a * kBlock + c] = kHidden; });
+    const Pair pair{i, j, sizes.span};
+    float shrink[kBlock];
+    score(pair, q + i * width, k_transposed, scores, sizes);
+    exponentiate(pair, scores, seen, shrink);
     for (int a = 0; a < kBlock; ++a) {
-      float* row = scores + a * kBlock;
-      Vector most = load(row);
-      for (int c = kLanes; c < kBlock; c += kLanes) most = larger(most, load(row + c));
-      const float now = std::max(highest[a], largest_of(most));
-      // A query of a window may see nothing of its first block: all its scores there are equal, and must weigh nothing.
-      const float base = now == kHidden ? 0.0f : now;
-      Vector sum{};
-      for (int c = 0; c < kBlock; c += kLanes) {
-        const Vector weight = exponential(load(row + c) - splat(base));
-        const Vector shown = load(row + c) <= splat(0.5f * kHidden) ? Vector{} : weight;
-        store(row + c, shown);
-        sum += shown;
-      }
-      const float shrink = highest[a] == now ? 1.0f : std::exp(highest[a] - now);
-      sums[a] = sums[a] * shrink + sum_of(sum);
-      highest[a] = now;
-      if (shrink != 1.0f) {
-        for (int d = 0; d < width; d += kLanes) store(out + a * width + d, load(out + a * width + d) * splat(shrink));
-      }
+      if (shrink[a] != 1.0f) multiply_row(out + a * width, shrink[a], width);
     }
-    multiply(kBlock, width, kBlock, Left{scores, kBlock, 1}, v + j * width, width, out, width, true);
+    add_values(pair, scores, v + j * width, out, width);
   }
   for (int a = 0; a < kBlock; ++a) {
-    for (int d = 0; d < width; d += kLanes) store(out + a * width + d, load(out + a * width + d) * splat(1.0f / sums[a]));
-    log_sums[a] = highest[a] + std::log(sums[a]);
+    const float sum = sum_of(seen.sums[a]);
+    multiply_row(out + a * width, 1.0f / sum, width);
+    log_sums[a] = seen.highest[a] + std::log(sum);
+  }
+}
+
+// From scores to weights, and from the gradients of weights to those of scores.
+void differentiate_weights(const Pair& pair, float* weights, float* gradients, const float* log_sums,
+                           const float* row_sums) {
+  for (int a = 0; a < kBlock; ++a) {
+    float* const weight = weights + a * kBlock;
+    float* const gradient = gradients + a * kBlock;
+    const Vector log_sum = splat(log_sums[a]), row_sum = splat(row_sums[a]);
+    for (int c = 0; c < pair.reach(a); c += kLanes) {
+      const Vector all = exponential(load(weight + c) - log_sum);
+      const Vector change = all * (load(gradient + c) - row_sum);
+      const bool is_whole = pair.is_whole();
+      store(weight + c, is_whole ? all : pair.visible(a, c) ? all : Vector{});
+      store(gradient + c, is_whole ? change : pair.visible(a, c) ? change : Vector{});
+    }
   }
 }
 
@@ -245,28 +322,13 @@ MF_OPERATOR(mf_attention_backward) {
         std::memset(q_gradient, 0, sizeof(float) * plane);
         for (int i = 0; i < sizes.tokens; i += kBlock) {
           for (int j = first_block(i, sizes.span); j <= i; j += kBlock) {
-            multiply(kBlock, kBlock, width, Left{q + i * width, width, 1}, k_transposed + j, sizes.padded_tokens, weights,
-                     kBlock, false);
-            multiply(kBlock, kBlock, width, Left{o_gradient + i * width, width, 1}, v_transposed + j, sizes.padded_tokens,
-                     score_gradient, kBlock, false);
-            for (int a = 0; a < kBlock; ++a) {
-              float* const weight = weights + a * kBlock;
-              float* const gradient = score_gradient + a * kBlock;
-              const Vector log_sum = splat(log_sums[i + a]), row_sum = splat(row_sums[i + a]);
-              for (int c = 0; c < kBlock; c += kLanes) {
-                const Vector shown = exponential(load(weight + c) - log_sum);
-                store(weight + c, shown);
-                store(gradient + c, shown * (load(gradient + c) - row_sum));
-              }
-            }
-            for_hidden(i, j, sizes.span,
-                       [&](int a, int c) { weights[a * kBlock + c] = score_gradient[a * kBlock + c] = 0.0f; });
-            multiply(kBlock, width, kBlock, Left{weights, 1, kBlock}, o_gradient + i * width, width,
-                     v_gradient + j * width, width, true);
-            multiply(kBlock, width, kBlock, Left{score_gradient, 1, kBlock}, q + i * width, width, k_gradient + j * width,
-                     width, true);
-            multiply(kBlock, width, kBlock, Left{score_gradient, kBlock, 1}, k + j * width, width, q_gradient + i * width,
-                     width, true);
+            const Pair pair{i, j, sizes.span};
+            score(pair, q + i * width, k_transposed, weights, sizes);
+            score(pair, o_gradient + i * width, v_transposed, score_gradient, sizes);
+            differentiate_weights(pair, weights, score_gradient, log_sums + i, row_sums + i);
+            add_to_keys(pair, weights, o_gradient + i * width, v_gradient + j * width, width);
+            add_to_keys(pair, score_gradient, q + i * width, k_gradient + j * width, width);
+            add_values(pair, score_gradient, k + j * width, q_gradient + i * width, width);
           }
         }
         rotate(q_gradient, angles, -1.0f, sizes.scale, sizes);

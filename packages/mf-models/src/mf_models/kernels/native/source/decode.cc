@@ -212,11 +212,15 @@ class Worker {
 
   void attend(const Block& block) {
     const int64_t group = decoder_.heads / decoder_.kv_heads, width = decoder_.head_width;
-    for_tasks(step_.tokens * decoder_.heads, [&](int64_t task) {
-      const int64_t token = task / decoder_.heads, head = task % decoder_.heads;
-      place(query_.data(), shared_.query.row(token) + head * width, block.query_norm, token);
-      attend_head(block, token, head / group);
-      std::memcpy(shared_.mixed.row(token) + head * width, out_.data(), sizeof(float) * width);
+    // A thread takes all heads that see the same keys, where there are enough of those for all threads.
+    const int64_t together = step_.tokens * decoder_.kv_heads >= 4 * threads_ ? group : 1;
+    for_tasks(step_.tokens * decoder_.heads / together, [&](int64_t task) {
+      for (int64_t number = task * together; number < (task + 1) * together; ++number) {
+        const int64_t token = number / decoder_.heads, head = number % decoder_.heads;
+        place(query_.data(), shared_.query.row(token) + head * width, block.query_norm, token);
+        attend_head(block, token, head / group);
+        std::memcpy(shared_.mixed.row(token) + head * width, out_.data(), sizeof(float) * width);
+      }
     });
   }
 

@@ -37,7 +37,10 @@ inline void multiply_columns(int rows, int inner, Left a, const float* b, int b_
       multiply(inner, Left{a.data + i * a.row_step, a.row_step, a.column_step}, b, b_step, c + i * c_step, c_step, add);
     }
   };
-  tile(multiply_tile<6, kVectors>, 6);
+#ifdef __AVX512F__
+  tile(multiply_tile<kVectors == 4 ? 6 : 8, kVectors>, kVectors == 4 ? 6 : 8);
+  tile(multiply_tile<4, kVectors>, 4);
+#endif
   tile(multiply_tile<2, kVectors>, 2);
   tile(multiply_tile<1, kVectors>, 1);
 }
@@ -46,7 +49,9 @@ inline void multiply_columns(int rows, int inner, Left a, const float* b, int b_
 inline void multiply(int rows, int columns, int inner, Left a, const float* b, int b_step, float* c, int c_step,
                      bool add) {
   int j = 0;
+#ifdef __AVX512F__
   for (; j + 4 * kLanes <= columns; j += 4 * kLanes) multiply_columns<4>(rows, inner, a, b + j, b_step, c + j, c_step, add);
+#endif
   for (; j + 2 * kLanes <= columns; j += 2 * kLanes) multiply_columns<2>(rows, inner, a, b + j, b_step, c + j, c_step, add);
   for (; j < columns; j += kLanes) multiply_columns<1>(rows, inner, a, b + j, b_step, c + j, c_step, add);
 }

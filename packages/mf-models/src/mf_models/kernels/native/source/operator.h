@@ -6,6 +6,7 @@ namespace mf {
 
 // Everything that MindSpore hands over: the inputs and after them the outputs, each with its shape.
 struct Arguments {
+  int count;
   void** data;
   int* ranks;
   int64_t** shapes;
@@ -26,10 +27,10 @@ struct Arguments {
 }  // namespace mf
 
 // Declares an operator; its body sees `arguments`. Zero is success.
-#define MF_OPERATOR(name)                                                                             \
-  static void name##_body(const mf::Arguments& arguments);                                            \
-  extern "C" int name(int, void** data, int* ranks, int64_t** shapes, const char**, void*, void*) {   \
-    name##_body(mf::Arguments{data, ranks, shapes});                                                  \
-    return 0;                                                                                         \
-  }                                                                                                   \
+#define MF_OPERATOR(name)                                                                                 \
+  static void name##_body(const mf::Arguments& arguments);                                                \
+  extern "C" int name(int count, void** data, int* ranks, int64_t** shapes, const char**, void*, void*) { \
+    name##_body(mf::Arguments{count, data, ranks, shapes});                                               \
+    return 0;                                                                                             \
+  }                                                                                                       \
   static void name##_body(const mf::Arguments& arguments)

@@ -17,6 +17,10 @@ namespace mf {
 constexpr int kBlockWeights = 32;    // weights that share a scale
 constexpr int64_t kRowsInCache = 32;  // stay there while the tokens pass by
 
+// Bytes between what is computed with and what is asked of the memory meanwhile. A processor that looks ahead by itself
+// is led astray by several short rows that are read at once.
+constexpr int64_t kAhead = 8192;
+
 // Rows and tokens whose sums fit in the registers. Integers take some for their scales.
 #ifdef __AVX512F__
 constexpr int kRowsAtOnce = 4, kTokensAtOnce = 6, kTokensOfIntegers = 4;
@@ -67,7 +71,11 @@ struct FloatRows {
   int64_t steps() const { return columns / kLanes; }
   int rest() const { return static_cast<int>(columns % kLanes); }
   FloatRows from(int64_t row) const { return FloatRows{data + row * step, columns, step}; }
-  void read(int row, int64_t number, Vector* to) const { to[0] = load(data + row * step + number * kLanes); }
+  void read(int row, int64_t number, Vector* to) const {
+    const float* from = data + row * step + number * kLanes;
+    __builtin_prefetch(reinterpret_cast<const char*>(from) + kAhead);
+    to[0] = load(from);
+  }
   void read_rest(int row, Vector* to) const { to[0] = load_some(data + row * step + steps() * kLanes, rest()); }
 };
 
@@ -85,6 +93,7 @@ struct IntegerRows {
   }
   void read(int row, int64_t number, Vector* to) const {
     const int64_t place = row * blocks + number;
+    __builtin_prefetch(integers + place * kBlockWeights + kAhead);
     const Vector scale = splat(half_to_float(scales[place]));
     for (int i = 0; i < kVectors; ++i) to[i] = widen(integers + place * kBlockWeights + i * kLanes) * scale;
   }
@@ -149,7 +158,12 @@ template <class Rows>
 inline void multiply_rows(const Rows rows, int64_t count, const float* bias, Tokens tokens, float* out,
                           int64_t out_step) {
   int64_t done = 0;
-  if constexpr (Rows::kTokens > 4) multiply_tiles<Rows, Rows::kTokens>(rows, count, bias, tokens, done, out, out_step);
+  if constexpr (Rows::kTokens > 4) {
+    // The last eight go in two tiles of four: one of two has too few sums to keep the processor busy.
+    const bool has_eight = tokens.count >= 8 && tokens.count % Rows::kTokens == 2;
+    const Tokens some{tokens.data, has_eight ? tokens.count - 8 : tokens.count, tokens.step};
+    multiply_tiles<Rows, Rows::kTokens>(rows, count, bias, some, done, out, out_step);
+  }
   if constexpr (Rows::kTokens > 2) multiply_tiles<Rows, 4>(rows, count, bias, tokens, done, out, out_step);
   multiply_tiles<Rows, 2>(rows, count, bias, tokens, done, out, out_step);
   multiply_tiles<Rows, 1>(rows, count, bias, tokens, done, out, out_step);
@@ -183,8 +197,8 @@ inline void multiply_part(const Matrix& matrix, Part part, Tokens tokens, float*
     }
     const int64_t blocks = padded(matrix.columns) / kBlockWeights;
     const IntegerRows rows = IntegerRows{matrix.integers, matrix.scales, blocks}.from(row);
-    // Where each weight is used by more than one tile, it is widened once for all of them.
-    if (tokens.count > kTokensOfIntegers) {
+    // Where each weight is used by many tiles, it is widened once for all of them.
+    if (tokens.count > 4 * kTokensOfIntegers) {
       multiply_rows(expanded(rows, count, memory), count, bias, tokens, out + row, out_step);
     } else {
       multiply_rows(rows, count, bias, tokens, out + row, out_step);

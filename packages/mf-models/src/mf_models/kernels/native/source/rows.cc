@@ -74,7 +74,15 @@ MF_OPERATOR(mf_cross_entropy) {
 #pragma omp parallel for schedule(static)
   for (int64_t row = 0; row < rows; ++row) {
     const float* in = logits + row * width;
-    const float highest = *std::max_element(in, in + width);
+    Vector most = splat(in[0]);
+    for_stretches(0, width, [&](int64_t at, int count) {
+      if (count == kLanes) {
+        most = larger(load(in + at), most);
+      } else {
+        for (int lane = 0; lane < count; ++lane) most = larger(splat(in[at + lane]), most);
+      }
+    });
+    const float highest = largest_of(most);
     Vector sum{};
     float rest = 0.0f;
     for_stretches(0, width, [&](int64_t at, int count) {

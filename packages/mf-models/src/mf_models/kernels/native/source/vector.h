@@ -90,9 +90,13 @@ inline void store_sums(float* to, Vector a, Vector b, Vector c, Vector d) {
 }
 
 inline float largest_of(Vector value) {
+#ifdef __AVX512F__
+  return _mm512_reduce_max_ps((__m512)value);
+#else
   float found = value[0];
   for (int lane = 1; lane < kLanes; ++lane) found = value[lane] > found ? value[lane] : found;
   return found;
+#endif
 }
 
 // e^x to about one unit in the last place, for x from -87 to 88; beyond, the value at the end. NaN stays NaN.
