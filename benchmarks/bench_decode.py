@@ -3,7 +3,8 @@
 A model of SmolLM2-135M's shape with random weights, greedy, 64 new tokens a row. All programs stay. `first_token_s` is
 the time to the first token of all rows, `token_s` that of one more token of each; `share_of_copy` are the bytes of
 weights a token over the time, as a part of what a copy in memory moves. In float32 the tokens must be the same. With
-8-bit weights the first ones must be: llama.cpp rounds activations too.
+8-bit weights the first ones must be: llama.cpp rounds activations too. A peer that ends without an answer is named, and
+the others go on.
 
 Example:
     python benchmarks/bench_decode.py --peer eager llama.cpp --batch 1 8 --context 64
@@ -17,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness import PEER_PYTHON, ROUNDS, Contender, compare, reason_to_skip, report
+from harness import PEER_PYTHON, ROUNDS, Contender, EndedError, compare, reason_to_skip, report, report_unable
 
 _HERE = Path(__file__).parent
 _PEERS = {
@@ -67,7 +68,12 @@ def main() -> None:
             peer = Contender(name, command, threads, stays=True)
             same = same_tokens if weights == "f32" else same_first
             title = f"decoding, {weights}, {batch} rows after {context} tokens, mf and {name}"
-            report(compare(title, ours, peer, rounds=options.rounds, same=same), options.json)
+            try:
+                report(compare(title, ours, peer, rounds=options.rounds, same=same), options.json)
+            except EndedError as error:
+                if error.name != peer.name:
+                    raise
+                report_unable(title, error, options.json)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,10 @@ def main(kind: str, folder: Path, batch: int, context: int) -> None:
     llama_cpp.llama_log_set(quiet, ctypes.c_void_p())
     llama_cpp.llama_backend_init()
     file = folder / f"{kind}.gguf"
-    model = llama_cpp.llama_model_load_from_file(str(file).encode(), llama_cpp.llama_model_default_params())
+    settings = llama_cpp.llama_model_default_params()
+    # They are for the processor's unit for tiles, whose instructions end the process on some virtual machines.
+    settings.use_extra_bufts = False
+    model = llama_cpp.llama_model_load_from_file(str(file).encode(), settings)
     params = llama_cpp.llama_context_default_params()
     params.n_ctx = (context + 2 * NEW_TOKENS) * batch
     params.n_batch = _MOST_TOKENS

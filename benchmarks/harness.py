@@ -12,6 +12,8 @@ A benchmark makes two contenders, compares them, and reports:
     ours = Contender("mf", (sys.executable, "worker.py", "mf"))
     peer = Contender("peer", (peer_python, "worker.py", "peer"))
     report(compare("saving 1 GB", ours, peer), json_path)
+
+Of a program that stays, the most memory that it had so far is measured too: peak_mb.
 """
 
 import argparse
@@ -19,6 +21,7 @@ import json
 import operator
 import os
 import platform
+import signal
 import statistics
 import subprocess
 import sys
@@ -26,6 +29,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -45,6 +49,21 @@ _BESIDE_MF = ("copy", "mindspore")
 
 class BenchmarkError(Exception):
     """A program failed, or the two did not compute the same."""
+
+
+class EndedError(BenchmarkError):
+    """A program ended without an answer.
+
+    Attributes:
+        name: which of the two.
+        reason: how it ended, in one line.
+    """
+
+    def __init__(self, name: str, status: int, errors: str):
+        """Takes the contender's name, the exit status of its process, and what that wrote to stderr."""
+        self.name = name
+        self.reason = f"ended by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+        super().__init__(f"{name}: {self.reason}\n{errors}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +167,21 @@ def report(comparison: Comparison, json_path: Path | None = None) -> None:
             file.write(json.dumps(summary) + "\n")
 
 
+def report_unable(title: str, error: EndedError, json_path: Path | None = None) -> None:
+    """Say that a comparison can't be made here, and keep that in place of its results.
+
+    Args:
+        title: what was to be measured.
+        error: how the peer ended.
+        json_path: the file of the results; None for none.
+    """
+    sys.stdout.write(f"{title}: not compared. {error}\n\n")
+    if json_path is not None:
+        unable = {"title": title, "unable": f"{error.name}: {error.reason}", "machine": _machine(), "date": _now()}
+        with json_path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(unable) + "\n")
+
+
 def summarize(comparison: Comparison) -> dict[str, Any]:
     """A comparison as plain data: for each measure medians, quartiles and ratio, and where the numbers come from."""
     rows = {}
@@ -171,6 +205,7 @@ def summarize(comparison: Comparison) -> dict[str, Any]:
         "rounds": len(comparison.runs[0]),
         "measures": rows,
         "machine": _machine(),
+        "date": _now(),
         "load_average": comparison.load,
     }
 
@@ -254,9 +289,17 @@ def _ask(contender: Contender, process: subprocess.Popen[str], errors: IO[str]) 
         # Other programs print messages of their own.
         if line.startswith("{"):
             answer: dict[str, Any] = json.loads(line)
+            answer["measures"]["peak_mb"] = _peak_mb(process.pid)
             return answer
+    status = process.wait()
     errors.seek(0)
-    raise BenchmarkError(f"{contender.name}: ended, exit status {process.wait()}\n{errors.read()}")
+    raise EndedError(contender.name, status, errors.read())
+
+
+def _peak_mb(process: int) -> float:
+    """The most memory that a running process ever had."""
+    lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024 / 1e6
 
 
 def _run(contender: Contender) -> dict[str, Any]:
@@ -264,7 +307,7 @@ def _run(contender: Contender) -> dict[str, Any]:
     done = subprocess.run(contender.command, env=environment, capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
     if done.returncode or not lines:
-        raise BenchmarkError(f"{contender.name}: exit status {done.returncode}\n{done.stderr}")
+        raise EndedError(contender.name, done.returncode, done.stderr)
     run: dict[str, Any] = json.loads(lines[-1])
     return run
 
@@ -286,6 +329,10 @@ def _machine() -> dict[str, Any]:
         "system": platform.platform(),
         "threads": {name: os.environ[name] for name in _THREAD_VARIABLES if name in os.environ},
     }
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _processor() -> str:

@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,20 +77,43 @@ def _section(benchmark: Benchmark) -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for result in results:
         yield from _rows(result)
-    yield "\n" + _place(results[-1]) + "\n"
+    # Where some comparisons are older than others, or another machine's, each kind is named.
+    for place, titles in _places(results).items():
+        yield "\n" + (place if len(titles) == len(results) else f"{'; '.join(titles)}: {place}") + "\n"
 
 
 def _rows(result: Mapping[str, Any]) -> Iterator[str]:
+    if "unable" in result:
+        yield f"| {result['title']} | not compared: {result['unable']} | | | |"
+        return
     for measure, row in result["measures"].items():
         values = " | ".join(cell(row[key]) for key in ("first", "second", "ratio_by_round"))
         yield f"| {result['title']} | {measure} | {values} |"
 
 
-def _place(result: Mapping[str, Any]) -> str:
-    """Where the numbers come from."""
-    machine = result["machine"]
-    versions = {name: one for contender in result["contenders"] for name, one in contender["versions"].items()}
-    listed = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
-    before, after = result["load_average"]
-    load = f"load average {before:.1f} before and {after:.1f} after"
-    return f"{result['rounds']} rounds on {machine['cores']} cores of {machine['processor']}, {load}; {listed}."
+def _places(results: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """When and where the numbers were measured, and the titles of the comparisons that this holds for."""
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for result in results:
+        machine, day = result["machine"], result.get("date", "")[:10]
+        groups.setdefault((day, f"{machine['cores']} cores of {machine['processor']}"), []).append(result)
+    return {
+        _place(day, where, [result for result in group if "unable" not in result]): [one["title"] for one in group]
+        for (day, where), group in groups.items()
+    }
+
+
+def _place(day: str, where: str, measured: Sequence[Mapping[str, Any]]) -> str:
+    words = [f"{day}, {where}" if day else where]
+    if measured:
+        rounds = sorted({result["rounds"] for result in measured})
+        words[0] += f", {' or '.join(map(str, rounds))} rounds"
+        before, after = measured[0]["load_average"][0], measured[-1]["load_average"][1]
+        words.append(f"load average {before:.1f} before and {after:.1f} after")
+        words.append(_versions(measured))
+    return "; ".join(words) + "."
+
+
+def _versions(results: Sequence[Mapping[str, Any]]) -> str:
+    contenders = (contender for result in results for contender in result["contenders"])
+    return ", ".join(sorted({f"{name} {version}" for one in contenders for name, version in one["versions"].items()}))

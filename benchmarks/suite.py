@@ -2,10 +2,13 @@
 
     python benchmarks/suite.py [NAME …] [--rounds N]
 
-Results go to benchmarks/results/NAME.jsonl; a benchmark that runs anew replaces its own. Without names, all run.
+As soon as a benchmark has ended, its results are in benchmarks/results/NAME.jsonl instead of its former ones, and the
+page is written anew. Of one that fails, the comparisons that were made replace those of the same title, and the next
+one goes on. Without names, all run.
 """
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -29,28 +32,39 @@ def main(words: Sequence[str] | None = None) -> int:
     unknown = [name for name in options.names if name not in suite]
     if unknown:
         parser.error(f"no benchmark {', '.join(unknown)}. Allowed: {', '.join(suite)}.")
-    failed = [name for name in options.names or suite if not run(suite[name], options.rounds)]
-    place = write_page()
-    sys.stdout.write(f"{place} is written anew\n")
+    failed = []
+    for name in options.names or suite:
+        if not run(suite[name], options.rounds):
+            failed.append(name)
+        sys.stdout.write(f"{name}: {write_page()} is written anew\n")
     if failed:
         sys.stderr.write(f"failed: {', '.join(failed)}\n")
     return 1 if failed else 0
 
 
 def run(benchmark: Benchmark, rounds: int) -> bool:
-    """Run one benchmark; where it fails, its former results stay. Returns whether it succeeded."""
+    """Run one benchmark and keep its results. Returns whether all of it succeeded."""
     new = benchmark.results.with_suffix(".new")
     new.parent.mkdir(exist_ok=True)
     new.unlink(missing_ok=True)
+    succeeded = True
     for arguments in benchmark.runs:
         filled = [word.format(configs=os.environ.get(CONFIGS, HERE.parent / "examples")) for word in arguments]
         command = [sys.executable, str(HERE / benchmark.script), *filled, "--rounds", str(rounds), "--json", str(new)]
-        if subprocess.run(command, check=False).returncode:
-            new.unlink(missing_ok=True)
-            return False
+        succeeded = not subprocess.run(command, check=False).returncode and succeeded
     if new.exists():
+        if not succeeded:
+            _keep_others(benchmark.results, new)
         new.replace(benchmark.results)
-    return True
+    return succeeded
+
+
+def _keep_others(former: Path, new: Path) -> None:
+    """Add the former results that were not measured anew."""
+    lines = former.read_text(encoding="utf-8").splitlines() if former.exists() else []
+    measured = {json.loads(line)["title"] for line in new.read_text(encoding="utf-8").splitlines()}
+    with new.open("a", encoding="utf-8") as file:
+        file.writelines(line + "\n" for line in lines if json.loads(line)["title"] not in measured)
 
 
 if __name__ == "__main__":
