@@ -73,14 +73,19 @@ class Contender:
     Attributes:
         name: what the table calls it.
         command: program and arguments.
-        variables: environment variables on top of those of the benchmark.
+        variables: environment variables on top of those of the benchmark; None takes one away.
         stays: whether the program answers one round after the other, instead of running once for each.
     """
 
     name: str
     command: tuple[str, ...]
-    variables: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str | None] = field(default_factory=dict)
     stays: bool = False
+
+    def environment(self) -> dict[str, str]:
+        """The variables of its process."""
+        chosen = {**os.environ, **self.variables}
+        return {name: value for name, value in chosen.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,10 +274,14 @@ def _program(contender: Contender) -> Iterator[Callable[[], dict[str, Any]]]:
     if not contender.stays:
         yield partial(_run, contender)
         return
-    environment = {**os.environ, **contender.variables}
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
-            contender.command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
+            contender.command,
+            env=contender.environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
         )
         with process:
             yield partial(_ask, contender, process, errors)
@@ -303,8 +312,7 @@ def _peak_mb(process: int) -> float:
 
 
 def _run(contender: Contender) -> dict[str, Any]:
-    environment = {**os.environ, **contender.variables}
-    done = subprocess.run(contender.command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(contender.command, env=contender.environment(), capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
     if done.returncode or not lines:
         raise EndedError(contender.name, done.returncode, done.stderr)

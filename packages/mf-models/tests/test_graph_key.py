@@ -180,19 +180,18 @@ def test_one_part_in_two_places_is_not_two_parts() -> None:
     assert len(keys) == 2
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("MS_JIT_MODULES", "numpy"), ("MS_ALLOC_CONF", "enable_vmm:true"), ("MS_WORKER_NUM", "2")]
-)
+@pytest.mark.parametrize(("name", "value"), [("MS_JIT_MODULES", "numpy"), ("MS_ALLOC_CONF", "enable_vmm:true")])
 def test_variables_of_mindspore_change_the_key(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     before = key_of(Inner(), [X])
     monkeypatch.setenv(name, value)
     assert key_of(Inner(), [X]) != before
 
 
-def test_where_processes_meet_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = key_of(Inner(), [X])
-    monkeypatch.setenv("MS_SCHED_PORT", "12345")
-    assert key_of(Inner(), [X]) == before
+def test_no_graph_is_kept_of_a_process_among_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"MS_ROLE": "MS_WORKER", "RANK_ID": "1", "MS_WORKER_NUM": "2"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(UndescribedError):
+        key_of(Inner(), [X])
 
 
 @pytest.mark.parametrize("setting", ["check_bprop", "max_call_depth", "deterministic"])

@@ -19,7 +19,7 @@ from mf_models.families.llama import LlamaConfig
 from mf_models.families.whisper import WhisperConfig
 from mf_models.networks import build, parameters
 from mf_models.pet.slora import SLoraConfig
-from mf_models.weights import _warn_of_widening, to_checkpoint_names
+from mf_models.weights import to_checkpoint_names, warn_of_widening
 from mf_parallel.rules import Role
 
 Tensors = dict[str, np.ndarray]
@@ -88,7 +88,7 @@ def test_half_precision_is_widened_exactly(save: Any, tied: Tensors) -> None:
 
 
 def test_widening_is_told_once_a_process(save: Any, tied: Tensors, caplog: pytest.LogCaptureFixture) -> None:
-    _warn_of_widening.cache_clear()
+    warn_of_widening.cache_clear()
     folder = save(tied)
     mf_models.load(folder)
     assert not caplog.messages

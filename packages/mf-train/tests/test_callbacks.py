@@ -67,7 +67,6 @@ def test_line_of_a_step():
 def logged_steps(section: MFLossMonitor, run: RunInfo, caplog: pytest.LogCaptureFixture) -> list[str]:
     callback = section.build(run)
     with caplog.at_level(logging.INFO, logger="mf_train"):
-        logging.getLogger("mf_train").propagate = True
         for step in range(1, 11):
             callback.on_step_end(step_info(step))
     return [record.getMessage().split("step:[")[1].split("/")[0].strip() for record in caplog.records]

@@ -112,11 +112,12 @@ def tell_of_widening(tensors: Source) -> None:
     """
     if has_float32_only():
         held = {tensors.info(name).dtype for name in tensors}
-        _warn_of_widening(tuple(name for dtype, name in _NARROW_TYPES.items() if dtype in held))
+        warn_of_widening(tuple(name for dtype, name in _NARROW_TYPES.items() if dtype in held))
 
 
 @cache
-def _warn_of_widening(types: tuple[str, ...]) -> None:
+def warn_of_widening(types: tuple[str, ...]) -> None:
+    """Log once a process that weights of these types are widened; nothing where there are none."""
     if types:
         _log.warning("weights stored as %s are widened, as all is float32 on CPU", " and ".join(types))
 

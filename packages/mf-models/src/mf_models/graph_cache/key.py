@@ -12,6 +12,7 @@ import numpy as np
 
 from mf_models.graph_cache.description import Description, UndescribedError
 from mf_models.machine import processor
+from mf_parallel.process_group import ProcessGroup
 
 _FORM = 1
 """Of what is kept; another number makes all that was kept before worthless."""
@@ -33,9 +34,6 @@ _SETTINGS = (
     "mode",
 )
 """Settings of MindSpore that a graph may depend on."""
-
-_MEETING_PLACES = frozenset({"MS_NODE_ID", "MS_NODE_TIMEOUT", "MS_SCHED_HOST", "MS_SCHED_PORT", "MS_TOPO_TIMEOUT"})
-"""Variables that say where the processes of a run meet."""
 
 
 def key_of(cell: ms.nn.Cell, inputs: Iterable[object]) -> str:
@@ -71,6 +69,9 @@ def surroundings() -> list[str]:
         raise UndescribedError(f"settings of developers: {', '.join(watching) or 'save_graphs'}")
     if ms.get_context("enable_compile_cache") or "MS_COMPILER_CACHE_ENABLE" in variables:
         raise UndescribedError("MindSpore's own cache")
+    if ProcessGroup.from_environment(os.environ).size > 1:
+        # A pipeline's kept graphs gave losses that are no numbers; graphs with collectives are compiled anew anyway.
+        raise UndescribedError("a process among others")
     if not _is_python(Path(sys.argv[0])):
         # MindSpore reads it when its cache is on, and fails.
         raise UndescribedError(f"the program {sys.argv[0]}")
@@ -81,7 +82,7 @@ def surroundings() -> list[str]:
         f"versions {ms.__version__} {np.__version__} {sys.version}",
         f"processor {processor()}",
         *(f"setting {name} {ms.get_context(name)}" for name in _SETTINGS),
-        *(f"variable {name} {variables[name]}" for name in sorted(variables.keys() - _MEETING_PLACES)),
+        *(f"variable {name} {variables[name]}" for name in sorted(variables)),
     ]
 
 

@@ -25,6 +25,9 @@ _LOG, _TENSORBOARD = "log", "tensorboard"
 
 Numbers = dict[str, float]
 
+Asked = tuple[str, ...] | str | None
+"""A key that says where numbers go: one place, several, or none."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -49,7 +52,7 @@ class OwnNumbers(Callback):
         self._section = section
         self._run = run
         self._places = places
-        self._forms = {kind: _forms(getattr(section, key)) for kind, (key, _) in _KINDS.items()}
+        self._forms = {kind: _forms(asked(section)) for kind, (asked, _) in _KINDS.items()}
         if section.throughput_baseline is not None:
             self._forms["throughput"] = (_LOG, _TENSORBOARD)
         self._events: ScalarWriter | None = None
@@ -110,7 +113,7 @@ class OwnNumbers(Callback):
                 self._events.add(tag, number, step)
 
 
-def _forms(asked: tuple[str, ...] | str | None) -> tuple[str, ...]:
+def _forms(asked: Asked) -> tuple[str, ...]:
     return (asked,) if isinstance(asked, str) else asked or ()
 
 
@@ -147,26 +150,25 @@ def _norms(tensors: Mapping[str, "Parameter"]) -> Numbers:
     return {name: float(np.linalg.norm(one.float().asnumpy())) for name, one in tensors.items()}
 
 
-_KINDS: Mapping[str, tuple[str, Callable[["OwnPart"], Numbers]]] = {
-    "local_loss": ("local_loss_format", _own_loss("local_loss")),
-    "device_local_loss": ("device_local_loss_format", _own_loss("device_local_loss")),
-    "local_norm": ("local_norm_format", _gradient_norms),
-    "device_local_norm": ("device_local_norm_format", _norm_of_all_gradients),
-    "optimizer_state": ("optimizer_state_format", _state_norms),
-    "weight_state": ("weight_state_format", _weight_norms),
+_KINDS: Mapping[str, tuple[Callable[[MonitorSection], Asked], Callable[["OwnPart"], Numbers]]] = {
+    "local_loss": (lambda section: section.local_loss_format, _own_loss("local_loss")),
+    "device_local_loss": (lambda section: section.device_local_loss_format, _own_loss("device_local_loss")),
+    "local_norm": (lambda section: section.local_norm_format, _gradient_norms),
+    "device_local_norm": (lambda section: section.device_local_norm_format, _norm_of_all_gradients),
+    "optimizer_state": (lambda section: section.optimizer_state_format, _state_norms),
+    "weight_state": (lambda section: section.weight_state_format, _weight_norms),
 }
-"""Name of each kind of numbers to the key that asks for it, and where they come from."""
+"""Name of each kind of numbers to what is asked of it, and where they come from."""
 
 _OF_FIGURES = ("local_loss", "device_local_loss", "local_norm", "device_local_norm")
 
 
 def asks_for_figures(section: MonitorSection) -> bool:
     """Whether anything is recorded that only the training step knows."""
-    return section.monitor_on and any(_forms(getattr(section, _KINDS[kind][0])) for kind in _OF_FIGURES)
+    return section.monitor_on and any(_forms(_KINDS[kind][0](section)) for kind in _OF_FIGURES)
 
 
 def asks_for_numbers(section: MonitorSection) -> bool:
     """Whether anything at all is recorded or shown."""
-    keys = (key for key, _ in _KINDS.values())
-    asked = section.print_struct or section.throughput_baseline or any(_forms(getattr(section, key)) for key in keys)
-    return section.monitor_on and bool(asked)
+    recorded = any(_forms(asked(section)) for asked, _ in _KINDS.values())
+    return section.monitor_on and bool(section.print_struct or section.throughput_baseline or recorded)
