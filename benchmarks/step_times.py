@@ -65,33 +65,47 @@ def lone_product() -> float:
     return 2 * _EXTENT**3 / min(seconds) / 1e9
 
 
+def read_job(size: str, folder: Path) -> Any:
+    """The run of a size, assembled."""
+    from mf_train.assemble import Job
+    from mf_train.start import start_process
+
+    file = folder / "run.yaml"
+    file.write_text(run_configuration(size, folder), encoding="utf-8")
+    config = decode(load(str(file)))
+    return Job(config, start_process(config))
+
+
+def operations_of_products(job: Any, size: str) -> int:
+    """Floating point operations of a step's products with weights: one each forward, two backward."""
+    _, _, _, _, tokens, rows = SIZES[size]
+    weights = [one for one in job.model.get_parameters() if len(one.shape) == 2 and "embedding" not in one.name]
+    return 6 * tokens * rows * sum(weight.size for weight in weights)
+
+
+def table(kinds: dict[str, list[float]]) -> list[str]:
+    """The slowest kinds of operators, and all together, Markdown."""
+    whole = sum(map(sum, kinds.values()))
+    lines = ["| operator | a step | ms | share |", "|---|---|---|---|"]
+    for kind, times in sorted(kinds.items(), key=lambda item: -sum(item[1]))[:_SHOWN]:
+        lines.append(f"| {kind} | {len(times)} | {sum(times):.1f} | {sum(times) / whole:.0%} |")
+    return [*lines, f"| all | {sum(map(len, kinds.values()))} | {whole:.1f} | |"]
+
+
 def main() -> None:
-    """Print the table, Markdown."""
+    """Print the table and the shares of what a product reaches."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("size", choices=SIZES)
     size = parser.parse_args().size
     # Before MindSpore is loaded, whose threads read it.
     sleep_while_waiting()
-    from mf_train.assemble import Job
-    from mf_train.start import start_process
-
     with tempfile.TemporaryDirectory(prefix="step-times-") as folder:
-        file = Path(folder) / "run.yaml"
-        file.write_text(run_configuration(size, Path(folder)), encoding="utf-8")
-        config = decode(load(str(file)))
-        job = Job(config, start_process(config))
+        job = read_job(size, Path(folder))
         kinds = operator_times(job)
-    _, _, _, _, tokens, rows = SIZES[size]
-    weights = [one for one in job.model.get_parameters() if len(one.shape) == 2 and "embedding" not in one.name]
-    # Forward one product with each weight, backward two.
-    operations = 6 * tokens * rows * sum(weight.size for weight in weights)
-    whole = sum(map(sum, kinds.values()))
-    lines = ["| operator | a step | ms | share |", "|---|---|---|---|"]
-    for kind, times in sorted(kinds.items(), key=lambda item: -sum(item[1]))[:_SHOWN]:
-        lines.append(f"| {kind} | {len(times)} | {sum(times):.1f} | {sum(times) / whole:.0%} |")
-    lines.append(f"| all | {sum(map(len, kinds.values()))} | {whole:.1f} | |")
+    operations, whole = operations_of_products(job, size), sum(map(sum, kinds.values()))
     reached, limit = operations / sum(kinds["MatMul"]) / 1e6, lone_product()
-    lines += [
+    lines = [
+        *table(kinds),
         "",
         f"Products of a step: {operations / 1e9:.0f} billion operations at {reached:.0f} a nanosecond, "
         f"{reached / limit:.0%} of one product of {_EXTENT} x {_EXTENT} x {_EXTENT}. "

@@ -3,6 +3,7 @@
 The runs go operator by operator, which needs no compiling.
 """
 
+import errno
 import json
 import math
 import resource
@@ -17,6 +18,7 @@ import pytest
 
 import mf_ckpt
 from mf_train.cli import main
+from mf_train.data import RunData
 from mf_train.records import claim
 from mf_train.step.training_step import TrainingStep
 
@@ -144,6 +146,30 @@ def test_text_that_is_gone_is_named_and_the_run_goes_on_when_it_is_back(
     (tmp_path / "away.txt").rename(text)
     assert run(setting, "resume_training=True", options=["--stop-after", "1"]) == 0
     assert [line["step"] for line in lines_of(output)] == [1, 2, 3]
+
+
+def test_what_was_done_before_rows_fail_is_saved_where_that_is_asked_for(
+    run: Run, output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """The rows of the fourth step can't be read: the third one is saved, and the run goes on from it bit for bit."""
+    assert run(f"output_dir={tmp_path / 'whole'}", options=["--stop-after", "5"]) == 0
+    asked = "callbacks=[{type: CheckpointMonitor, save_checkpoint_steps: 2, exception_save: True}]"
+    rows_of = RunData.next_examples
+
+    def unreadable(self: RunData, step: int) -> Any:
+        if step == 3:
+            raise OSError(errno.EIO, "Input/output error", "train.txt")
+        return rows_of(self, step)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RunData, "next_examples", unreadable)
+        assert run(asked) == 1
+    assert "Input/output error" in capsys.readouterr().err.splitlines()[-1]
+    assert saved(output) == ["step-00000002", "step-00000003"]
+    assert run("resume_training=True", options=["--stop-after", "2"]) == 0
+    numbers = [[(line["step"], line["loss"]) for line in lines_of(one)] for one in (output, tmp_path / "whole")]
+    assert numbers[0] == numbers[1]
+    assert len(numbers[0]) == 5
 
 
 def test_a_weight_that_is_no_number_ends_the_run_and_spares_the_checkpoints(
