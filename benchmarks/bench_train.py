@@ -1,8 +1,8 @@
 """A training step of mf against Hugging Face transformers, eager and with torch.compile.
 
 The same Llama from the same weights on the same batches: forward, backward, clipping, AdamW, float32, two threads each.
-Both programs stay, so that neither start nor compilation is in the numbers; a round is eight steps, and both must have
-the same loss after it.
+Both programs stay, so that neither start nor compilation is in the numbers; a round is eight steps of the small model
+or four of the large one, and both must have the same loss after it.
 
 Example:
     python benchmarks/bench_train.py --size small --peer eager compile

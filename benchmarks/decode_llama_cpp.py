@@ -30,14 +30,14 @@ def main(kind: str, folder: Path, batch: int, context: int) -> None:
     params.n_seq_max = batch
     state = llama_cpp.llama_init_from_model(model, params)
     assert state, "llama.cpp can't open the model"
-    rows = prompts(batch, context)
-    for _ in sys.stdin:
+    for number, _ in enumerate(sys.stdin):
+        rows = prompts(batch, context, number)
         llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(state), True)
         begin = time.perf_counter()
         tokens = [[best] for best in _decode(state, rows, 0)]
         first = time.perf_counter()
-        for number in range(NEW_TOKENS):
-            found = _decode(state, [row[-1:] for row in tokens], context + number)
+        for done in range(NEW_TOKENS):
+            found = _decode(state, [row[-1:] for row in tokens], context + done)
             tokens = [[*row, best] for row, best in zip(tokens, found, strict=True)]
         end = time.perf_counter()
         versions = {"llama-cpp-python": llama_cpp.__version__}

@@ -99,8 +99,8 @@ def run(folder: Path, kind: str, batch: int, context: int) -> None:
     width, inner = SIZES["hidden_size"], INTERMEDIATE_SIZE
     block = 2 * width * width + 2 * SIZES["n_kv_heads"] * HEAD_DIM * width + 3 * width * inner
     weights = SIZES["num_layers"] * block + SIZES["vocab_size"] * width
-    for _ in sys.stdin:
-        requests = [llm.request({"prompt_token_ids": ids}, params) for ids in prompts(batch, context)]
+    for number, _ in enumerate(sys.stdin):
+        requests = [llm.request({"prompt_token_ids": ids}, params) for ids in prompts(batch, context, number)]
         tokens: dict[str, list[int]] = {request.id: [] for request in requests}
         begin = time.perf_counter()
         for request in requests:

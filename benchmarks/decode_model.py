@@ -19,9 +19,9 @@ THREADS = 2
 _COPIED_BYTES = 256_000_000
 
 
-def prompts(batch: int, context: int) -> list[list[int]]:
-    """Random tokens, the same for all programs."""
-    ids: list[list[int]] = np.random.default_rng(1).integers(5, SIZES["vocab_size"], (batch, context)).tolist()
+def prompts(batch: int, context: int, number: int) -> list[list[int]]:
+    """Random tokens of a round, the same for all programs; others in each, so that no program has seen them before."""
+    ids: list[list[int]] = np.random.default_rng(number).integers(5, SIZES["vocab_size"], (batch, context)).tolist()
     return ids
 
 

@@ -19,8 +19,8 @@ def main(mode: str, folder: Path, batch: int, context: int) -> None:
     if mode == "compile":
         options["cache_implementation"] = "static"
         model.forward = torch.compile(model.forward, dynamic=False)
-    ids = torch.tensor(prompts(batch, context))
-    for _ in sys.stdin:
+    for number, _ in enumerate(sys.stdin):
+        ids = torch.tensor(prompts(batch, context, number))
         times: list[float] = []
 
         def note(ids: torch.Tensor, scores: Any, times: list[float] = times, **_: Any) -> torch.Tensor:

@@ -45,7 +45,7 @@ def main(size: str, folder: Path, width: str) -> None:
     before = memory_mb("VmRSS")
     with contextlib.redirect_stdout(io.StringIO()):
         result = Trainer(config).run()
-    assert result.step == BATCHES, result
+    assert result.step == BATCHES[size], result
     planned, peak = planned_mb(config), memory_mb("VmHWM")
     measures = {
         "started_mb": before,

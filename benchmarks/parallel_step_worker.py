@@ -68,7 +68,7 @@ def main(what: str, size: str, folder: Path) -> None:
     file.write_text(run_configuration(size, folder), encoding="utf-8")
     config = decode(load(str(file), [f"output_dir={folder / what}"]))
     job = Job(config, start_process(config))
-    batches = [job.examples(step) for step in range(BATCHES)]
+    batches = [job.examples(step) for step in range(BATCHES[size])]
     plain = PlainStep(job) if what == "plain" else None
 
     def loss_of(batch: Examples, number: int) -> float:
@@ -84,7 +84,7 @@ def main(what: str, size: str, folder: Path) -> None:
             number += 1
             loss = loss_of(batch, number)
         answer = {
-            "measures": {"step_s": (time.perf_counter() - begin) / BATCHES},
+            "measures": {"step_s": (time.perf_counter() - begin) / len(batches)},
             "result": loss,
             "versions": {name: version(name) for name in ("mindspore", "mf-train")},
         }

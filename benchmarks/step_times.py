@@ -26,12 +26,12 @@ _EXTENT, _TRIES = 2048, 10
 """Of the product that the others are compared with."""
 
 
-def operator_times(job: Any) -> dict[str, list[float]]:
+def operator_times(job: Any, size: str) -> dict[str, list[float]]:
     """Milliseconds of each operator of a step, by its kind."""
     from mf_train.records.operator_profiler import OperatorProfiler
 
-    batches = [job.examples(step) for step in range(BATCHES)]
-    numbers = iter(range(1, 2 * BATCHES + 1))
+    batches = [job.examples(step) for step in range(BATCHES[size])]
+    numbers = iter(range(1, 2 * len(batches) + 1))
 
     def run() -> None:
         for batch in batches:
@@ -101,7 +101,7 @@ def main() -> None:
     sleep_while_waiting()
     with tempfile.TemporaryDirectory(prefix="step-times-") as folder:
         job = read_job(size, Path(folder))
-        kinds = operator_times(job)
+        kinds = operator_times(job, size)
     operations, whole = operations_of_products(job, size), sum(map(sum, kinds.values()))
     reached, limit = operations / sum(kinds["MatMul"]) / 1e6, lone_product()
     lines = [

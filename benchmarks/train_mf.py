@@ -25,7 +25,7 @@ def main(what: str, size: str, folder: Path) -> None:
     file.write_text(run_configuration(size, folder), encoding="utf-8")
     config = decode(load(str(file)))
     job = Job(config, start_process(config))
-    batches = [job.examples(step) for step in range(BATCHES)]
+    batches = [job.examples(step) for step in range(BATCHES[size])]
     if what == "prepare":
         from mf_models.weights import to_checkpoint_names
 
@@ -45,7 +45,7 @@ def main(what: str, size: str, folder: Path) -> None:
         for batch in batches:
             update += 1
             outcome = job.step(batch, scale=1.0, number=update, learning_rate=LEARNING_RATE)
-        seconds = (time.perf_counter() - begin) / BATCHES
+        seconds = (time.perf_counter() - begin) / len(batches)
         answer = {
             "measures": {"step_s": seconds},
             "result": outcome.loss,

@@ -8,7 +8,9 @@ SIZES = {
     "large": (12, 512, 1408, 16384, 512, 4),
 }
 HEADS, KV_HEADS = 8, 4
-BATCHES = 8
+BATCHES = {"small": 8, "large": 4}
+"""Steps of a round. What programs round differently doubles every ten steps of the large model or so."""
+
 LEARNING_RATE, BETAS, EPSILON, DECAY, MAX_NORM = 1e-4, (0.9, 0.95), 1e-8, 0.1, 1.0
 
 _RUN = """\
@@ -51,7 +53,7 @@ def run_configuration(size: str, folder: Path) -> str:
         vocabulary=vocabulary,
         tokens=tokens,
         rows=rows,
-        samples=rows * BATCHES,
+        samples=rows * BATCHES[size],
         heads=HEADS,
         kv_heads=KV_HEADS,
         beta1=BETAS[0],

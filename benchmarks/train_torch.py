@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import transformers
-from train_model import BATCHES, BETAS, DECAY, EPSILON, LEARNING_RATE, MAX_NORM
+from train_model import BETAS, DECAY, EPSILON, LEARNING_RATE, MAX_NORM
 
 
 def main(mode: str, folder: Path) -> None:
@@ -37,7 +37,7 @@ def main(mode: str, folder: Path) -> None:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
         last = loss.item()
-        seconds = (time.perf_counter() - begin) / BATCHES
+        seconds = (time.perf_counter() - begin) / len(batches)
         answer = {
             "measures": {"step_s": seconds},
             "result": last,
