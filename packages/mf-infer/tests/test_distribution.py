@@ -38,6 +38,16 @@ def test_nucleus_keeps_the_token_that_crosses_p(top_p, expected):
     assert kept(nucleus(HALVES, top_p)) == expected
 
 
+@pytest.mark.golden
+def test_nucleus_of_the_published_logits():
+    logits = np.array(json.loads((DATA / "c37-logits.json").read_text()))
+    # Sums that are exactly p stand above: these probabilities are rounded.
+    sets = {1e-9: [0], 0.501: [0, 1], 0.6: [0, 1], 0.7501: [0, 1, 2], 0.9: [0, 1, 2, 3], 1.0: [0, 1, 2, 3, 4]}
+    shares = {top_p: probabilities(logits, SamplingParams(top_p=top_p)) for top_p in sets}
+    assert {top_p: kept(shares[top_p]) for top_p in sets} == sets
+    np.testing.assert_allclose(shares[0.6][:2], [2 / 3, 1 / 3], rtol=1e-12)
+
+
 def test_nucleus_renormalises():
     np.testing.assert_allclose(nucleus(HALVES, 0.6)[:2], [2 / 3, 1 / 3], rtol=1e-15)
 

@@ -83,12 +83,42 @@ def test_repetition_penalty_counts_prompt_tokens(llama, golden_prompts):
     asked = [(penalty, number) for penalty in (1.0, 1.3, 2.0, 0.7) for number in (0, 1)]
     params = [SamplingParams(temperature=0, max_tokens=16, repetition_penalty=penalty) for penalty, _ in asked]
     outputs = llama.generate([golden_prompts[number] for _, number in asked], params)
-    assert answers(outputs) == [PENALTIES[f"penalty_{penalty}_prompt{number}"] for penalty, number in asked]
+    expected = [PENALTIES[f"penalty_{penalty}_prompt{number}"] for penalty, number in asked]
+    assert answers(outputs) == expected
+    alone = [llama.generate(golden_prompts[number], one) for (_, number), one in zip(asked, params, strict=True)]
+    assert [answers(output)[0] for output in alone] == expected
 
 
-def test_top_k_one_is_greedy(llama, three_prompts):
-    params = SamplingParams(temperature=5.0, top_k=1, seed=3, max_tokens=24)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"temperature": 5.0, "top_k": 1, "seed": 3},
+        {"temperature": 0.1, "top_k": 1},
+        {"temperature": 1.0, "top_k": 1},
+        {"temperature": 0, "top_k": 7, "top_p": 0.3, "seed": 5},
+        {"temperature": 0, "top_k": -1, "top_p": 1, "seed": 6},
+    ],
+)
+def test_top_k_one_and_temperature_zero_are_greedy(llama, three_prompts, settings):
+    params = SamplingParams(max_tokens=24, **settings)
     assert answers(llama.generate(three_prompts, params))[:2] == GOLDEN["greedy"]
+
+
+def test_each_request_of_a_batch_has_its_own_filters(llama, golden_prompts):
+    kinds = [
+        {"top_p": 1e-9},
+        {"top_p": 0.5},
+        {"top_k": 3},
+        {"temperature": 0.3},
+        {"min_p": 0.4},
+        {"typical_p": 0.5},
+        {},
+    ]
+    params = [SamplingParams(seed=11, max_tokens=16, **kind) for kind in kinds]
+    alone = [answers(llama.generate(golden_prompts[0], one))[0] for one in params]
+    assert answers(llama.generate([golden_prompts[0]] * len(kinds), params)) == alone
+    assert alone[0] == GOLDEN["greedy"][0][:16]
+    assert len({tuple(ids) for ids in alone}) == len(kinds)
 
 
 def test_a_seed_repeats_beside_other_requests_and_seeds_differ(llama, golden_prompts):
@@ -340,8 +370,14 @@ def test_bad_words_and_bias(chat):
 
 @pytest.mark.parametrize(
     "name",
-    ["mistral_swa", "llama3_rope", "qwen2"]
-    + [pytest.param(name, marks=pytest.mark.slow) for name in ("gpt2", "glm4", "deepseek_v3")],
+    [
+        "mistral_swa",
+        "llama3_rope",
+        "qwen2",
+        "glm4",
+        pytest.param("gpt2", marks=pytest.mark.slow),
+        pytest.param("deepseek_v3", marks=pytest.mark.slow),
+    ],
 )
 def test_prompts_alone_together_and_in_any_order(name):
     case = json.loads((DATA / "c41-expected.json").read_text())[name]
