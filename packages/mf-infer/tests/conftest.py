@@ -20,14 +20,22 @@ from mf_models.pretrained import read_config
 DATA = Path(__file__).parent / "data"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def graphs(tmp_path_factory):
+    """Compiled graphs are kept in a temporary folder instead of the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MF_GRAPHS", str(tmp_path_factory.mktemp("graphs")))
+        yield
+
+
 @pytest.fixture(scope="session")
-def llama():
+def llama(graphs):
     """A model without a tokenizer, context 128: batches of 1, 2 and 4."""
     return LLM(DATA / "llama_gqa", options=LoadOptions(max_batch_size=4))
 
 
 @pytest.fixture(scope="session")
-def chat():
+def chat(graphs):
     """A model with a tokenizer of 900 entries, vocabulary 960, context 256: batches of 1, 2 and 4."""
     return LLM(DATA / "tiny_chat", options=LoadOptions(max_batch_size=4))
 

@@ -16,8 +16,8 @@ _HOST = "127.0.0.1"
 _PATIENCE_S = 30 * 24 * 3600
 """How long followers wait for something to do; that the first process has ended, they see at their standard input."""
 
-_ERRORS_ONLY = "3"
-"""Value of GLOG_v: at MindSpore's own level every start of a process logs dozens of warnings about connections."""
+ERRORS_ONLY = "3"
+"""Value of GLOG_v: at MindSpore's own level a start logs dozens of warnings, about connections and about kept graphs."""
 
 _LOST = 1
 """Exit status of the first process where another one has died."""
@@ -48,7 +48,7 @@ def start_followers(processes: int, context: ContextSection) -> None:
     places = [_place("MS_WORKER", rank) for rank in range(processes)]
     settings = {name: getattr(context, name) for name in ("device_target", "mode", "max_call_depth")}
     command = [sys.executable, "-m", "mf_infer.follower", json.dumps(settings)]
-    os.environ.setdefault("GLOG_v", _ERRORS_ONLY)
+    os.environ.setdefault("GLOG_v", ERRORS_ONLY)
     for place in (_place("MS_SCHED", 0), *places[1:]):
         environment = {**os.environ, **job, **place}
         process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)

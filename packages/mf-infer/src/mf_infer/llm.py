@@ -26,8 +26,8 @@ from mf_infer.streams import streams
 from mf_models.model_config import ModelConfig
 from mf_models.threads import sleep_while_waiting
 
-ON_CPU = ContextSection(device_target="CPU")
-"""Compiled graphs on the CPU."""
+ON_CPU = ContextSection(device_target="CPU", enable_compile_cache=True)
+"""Compiled graphs on the CPU, which the next start finds in the user's cache."""
 
 
 class LLM:

@@ -1,7 +1,9 @@
 """Opens the model that a command line names."""
 
 import argparse
+import os
 
+from mf_infer.followers import ERRORS_ONLY
 from mf_infer.llm import LLM
 from mf_infer.load_options import LoadOptions
 from mf_infer.run_file import read_run_file
@@ -9,6 +11,8 @@ from mf_infer.run_file import read_run_file
 
 def open_model(parsed: argparse.Namespace) -> LLM:
     """Load the model as the person wants it to be loaded."""
+    # MindSpore reads it when it is loaded.
+    os.environ.setdefault("GLOG_v", ERRORS_ONLY)
     options = LoadOptions(
         adapter=parsed.adapter,
         weight_type=parsed.weights,
