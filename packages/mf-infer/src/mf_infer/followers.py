@@ -17,7 +17,7 @@ _PATIENCE_S = 30 * 24 * 3600
 """How long followers wait for something to do; that the first process has ended, they see at their standard input."""
 
 ERRORS_ONLY = "3"
-"""Value of GLOG_v: at MindSpore's own level a start logs dozens of warnings, about connections and about kept graphs."""
+"""Value of GLOG_v: at MindSpore's own level a start logs dozens of warnings, of connections and of kept graphs."""
 
 _LOST = 1
 """Exit status of the first process where another one has died."""
