@@ -58,6 +58,28 @@ def write(folder: Path, files: Mapping[str, bytes]) -> Path:
     return folder
 
 
+def greedy_tokens(cell: Any, prompts: list[np.ndarray], expected: list[np.ndarray]) -> list[np.ndarray]:
+    """What the network takes after each prompt, and after it with one, two, … of the expected tokens.
+
+    Where all of them are right, they are what it generates.
+    """
+    texts = [np.concatenate([prompt, tokens[:-1]]) for prompt, tokens in zip(prompts, expected, strict=True)]
+    longest = max(map(len, texts))
+    ids = np.stack([np.pad(text, (0, longest - len(text))) for text in texts])
+    found = cell(Tensor(ids.astype(np.int32))).asnumpy().argmax(-1)
+    return [row[len(prompt) - 1 : len(text)] for row, prompt, text in zip(found, prompts, texts, strict=True)]
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_the_adapter_of_peft_gives_its_greedy_tokens(name: str, data: Path) -> None:
+    golden, base = np.load(data / name / "golden.npz"), np.load(data / "llama_gqa" / "golden.npz")
+    config, cell = mf_models.load(data / "llama_gqa")
+    ADAPTERS[name].adapt(cell, config, seed=0).load(data / name)
+    prompts, expected = [base["prompt0"], base["prompt1"]], [golden["greedy0"], golden["greedy1"]]
+    np.testing.assert_array_equal(greedy_tokens(cell, prompts, expected), expected)
+    assert not np.array_equal(expected[0], base["greedy0"])
+
+
 @pytest.mark.parametrize("name", ADAPTERS)
 def test_the_adapter_of_peft_gives_its_logits_and_comes_out_as_it_went_in(
     name: str, data: Path, tmp_path: Path

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from mf_ckpt.conversion.merge_lora import merge_lora as merge_lora
     from mf_ckpt.conversion.other_programs import in_hf_form as in_hf_form
     from mf_ckpt.conversion.transform import export as export
+    from mf_ckpt.conversion.transform import export_weights as export_weights
     from mf_ckpt.conversion.transform import transform as transform
     from mf_ckpt.disk.files import CheckpointError as CheckpointError
     from mf_ckpt.families import CheckpointFamily as CheckpointFamily
@@ -86,6 +87,7 @@ _HOMES = {
     "clean": "mf_ckpt.store.run_folder",
     "compare": "mf_ckpt.reading.fit",
     "export": "mf_ckpt.conversion.transform",
+    "export_weights": "mf_ckpt.conversion.transform",
     "find": "mf_ckpt.store.run_folder",
     "in_hf_form": "mf_ckpt.conversion.other_programs",
     "latest": "mf_ckpt.store.run_folder",
@@ -135,6 +137,7 @@ __all__ = [
     "clean",
     "compare",
     "export",
+    "export_weights",
     "find",
     "in_hf_form",
     "latest",

@@ -25,6 +25,7 @@ from mf_ckpt import (
     Transpose,
     Writer,
     export,
+    export_weights,
     place,
     transform,
     verify,
@@ -78,6 +79,20 @@ def test_a_hugging_face_folder_comes_back_byte_by_byte(tmp_path: Path):
     assert verify(tmp_path / "mf") == []
     export(tmp_path / "mf", tmp_path / "hf")
     assert folder_bytes(tmp_path / "hf") == folder_bytes(LLAMA)
+
+
+@pytest.mark.golden
+def test_weights_from_memory_lie_as_those_of_a_checkpoint(tmp_path: Path):
+    tensors = {name: array.copy() for name, array in open_checkpoint(LLAMA).items()}
+    export_weights(ArraySource(tensors), LLAMA, tmp_path / "same")
+    assert folder_bytes(tmp_path / "same") == folder_bytes(LLAMA)
+    tensors["model.norm.weight"][3] = 5.0
+    export_weights(ArraySource(tensors), LLAMA, tmp_path / "changed")
+    written, published = folder_bytes(tmp_path / "changed"), folder_bytes(LLAMA)
+    assert [name for name in published if written[name] != published[name]] == ["model-00003-of-00003.safetensors"]
+    assert open_checkpoint(tmp_path / "changed")["model.norm.weight"][3] == 5.0
+    with pytest.raises(UserError, match="exists and is not a checkpoint; choose another place"):
+        export_weights(ArraySource(tensors), LLAMA, tmp_path / "same")
 
 
 @pytest.mark.golden

@@ -4,6 +4,7 @@ What changes is said by sources made from sources (translated, cast, cut); here 
 go into files block by block. Memory is bounded by a few blocks, whatever the size of the model.
 """
 
+import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -95,10 +96,40 @@ def export(
     """
     reader = source if isinstance(source, Reader) else open_checkpoint(source)
     weights, _ = _translated(reader, keys, dtype)
-    documents = {name: document for name, document in documents_for(reader).items() if name != TRAINER_STATE}
-    series = whole_weights(reader, weights, one_file_name="model.safetensors")
     origin = f"{describe_origin(reader.path)} {keys} {dtype}"
-    content = Content((series,), documents, reader.path, None, origin, has_manifest=False)
+    _store_plain(reader, weights, origin, destination, progress=progress, workers=workers)
+
+
+def export_weights(weights: Source, like: Reader | str | Path, destination: str | Path) -> None:
+    """Make a plain Hugging Face folder of other weights: everything else is that of a checkpoint.
+
+    Its documents (configuration, tokenizer, …), the division among files and the entries of their headers are taken
+    over, so that the same weights come out byte by byte as they lie there.
+
+    Args:
+        weights: what is written, in the order and the element types in which they are to lie there.
+        like: the checkpoint, or its path.
+        destination: a folder that is not there yet, or an mf checkpoint, which is replaced when all is written.
+
+    Raises:
+        UserError: there is no such checkpoint, or the destination can't be written to.
+    """
+    reader = like if isinstance(like, Reader) else open_checkpoint(like)
+    # Weights in memory may be others at the next call, so that none goes on where an interrupted one ended.
+    _store_plain(reader, weights, f"memory {secrets.token_hex(16)}", destination)
+
+
+def _store_plain(
+    like: Reader,
+    weights: Source,
+    origin: str,
+    destination: str | Path,
+    progress: Progress | None = None,
+    workers: int = READING_THREADS,
+) -> None:
+    documents = {name: document for name, document in documents_for(like).items() if name != TRAINER_STATE}
+    series = whole_weights(like, weights, one_file_name="model.safetensors")
+    content = Content((series,), documents, like.path, None, origin, has_manifest=False)
     store(content, destination, progress=progress, workers=workers)
 
 

@@ -21,7 +21,8 @@ from mf_models.pet.lora.attach import attach
 from mf_models.pretrained import load, open_weights
 from mf_models.registry import config_from_hf
 from mf_models.report.cells import Cell, measured
-from mf_models.weights import assign, to_checkpoint_names
+from mf_models.saving import save
+from mf_models.weights import assign
 
 LOGITS_BOUND = 2e-4
 """In float32; greedy tokens of golden models have margins above it."""
@@ -84,12 +85,12 @@ class Golden:
         return measured(float(abs(losses.mean() - expected)), LOSS_BOUND)
 
     def check_round_trip(self) -> Cell:
-        """Whether every tensor is saved as it was loaded, bit by bit."""
-        stored, written = mf_ckpt.open(self.path), dict(to_checkpoint_names(*self.loaded))
-        differing = {
-            name for name in {*stored, *written} if name not in stored or not _same(stored[name], written.get(name))
-        }
-        return Cell("identical" if not differing else f"{len(differing)} differ", not differing)
+        """Whether every file of weights is saved as it was loaded, byte by byte."""
+        with tempfile.TemporaryDirectory() as folder:
+            save(*self.loaded, Path(folder) / "saved", like=self.path)
+            before, after = _files_of_weights(self.path), _files_of_weights(Path(folder) / "saved")
+        differing = {name for name in {*before, *after} if before.get(name) != after.get(name)}
+        return Cell("identical" if not differing else f"{len(differing)} files differ", not differing)
 
     def check_lora(self) -> Cell:
         """How far merging moves a model with random products beside its attention, over the largest logit."""
@@ -169,17 +170,15 @@ def draw(path: Path, folder: Path) -> Golden:
     network = build(config)
     network.initializer_range = _DEVIATION
     initialize(network, 0)
-    with mf_ckpt.Writer(folder / path.name) as writer:
-        for name, array in to_checkpoint_names(config, network):
-            writer.add(name, array)
-        writer.add_json("config.json", config.to_hf())
+    save(config, network, folder / "saved")
+    mf_ckpt.export(folder / "saved", folder / path.name)
     ids = np.random.default_rng(0).integers(0, config.vocab_size, (2, 12))
     np.savez(folder / path.name / "golden.npz", input_ids=ids)
     return Golden(folder / path.name)
 
 
-def _same(stored: np.ndarray, written: np.ndarray | None) -> bool:
-    return written is not None and stored.dtype == written.dtype and stored.tobytes() == written.tobytes()
+def _files_of_weights(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.glob("*.safetensors*")}
 
 
 def _int32(values: Any) -> Tensor:
