@@ -2,12 +2,15 @@
 
 import logging
 import os
+import re
 import shutil
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import mf_ckpt
 from mf_config import ConfigError, UserError
@@ -17,6 +20,7 @@ from mf_train.callback import Callback, Callbacks, Evaluation, RunInfo, StepInfo
 from mf_train.callbacks import checkpoint_monitor
 from mf_train.callbacks.checkpoint_monitor import CheckpointMonitor
 from mf_train.callbacks.loss_monitor import MFLossMonitor, line_of
+from mf_train.records import progress
 from mf_train.records.output import OutputFolder
 from mf_train.records.progress import ProgressBar
 
@@ -239,6 +243,18 @@ def test_progress_bar_says_nothing_where_there_is_no_terminal(capsys):
     bar.on_step_end(step_info(1))
     bar.close()
     assert capsys.readouterr() == ("", "")
+
+
+def test_the_bar_shows_steps_loss_speed_and_time_left(monkeypatch: pytest.MonkeyPatch):
+    screen = StringIO()
+    terminal = Console(file=screen, force_terminal=True, color_system=None, width=120)
+    monkeypatch.setattr(progress, "CONSOLE", terminal)
+    bar = ProgressBar(run_info([], first_step=2))
+    bar.on_train_begin()
+    assert "getting ready" in screen.getvalue() and "2/10" in screen.getvalue()
+    bar.on_step_end(step_info(3))
+    bar.close()
+    assert re.search(r"train .* 3/10 loss 2\.346 12,346 tokens/s 0:00:0\d left", screen.getvalue())
 
 
 WITHOUT_EFFECT = {

@@ -81,6 +81,55 @@ def test_signal_to_the_launcher_saves_and_ends_well(two_files: tuple[Path, Path]
     )
 
 
+def worker_of_rank(rank: int, run_file: Path) -> int:
+    """Process id of a worker; Linux keeps command line and environment of each process under /proc."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words, variables = ((folder / name).read_bytes().split(b"\0") for name in ("cmdline", "environ"))
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue
+        if str(run_file).encode() in words and {b"MS_ROLE=MS_WORKER", f"RANK_ID={rank}".encode()} <= set(variables):
+            return int(folder.name)
+    raise AssertionError(f"no worker {rank}")
+
+
+@pytest.mark.multiproc
+def test_a_killed_worker_ends_the_run_at_once_and_nothing_is_lost(run_file: Path):
+    """The steps behind the newest checkpoint are done again, and give the same bits."""
+    settings = (
+        "runner_config.batch_size=2",
+        "runner_config.epochs=2000",
+        "do_eval=False",
+        "lr_schedule={type: ConstantWarmUpLR, learning_rate: 1.e-3, warmup_steps: 2}",
+        "callbacks=[{type: CheckpointMonitor, save_checkpoint_steps: 50}]",
+    )
+    words = [str(run_file), "--workers", "2", *(word for setting in settings for word in ("--set", setting))]
+    launcher = subprocess.Popen([*START, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    metrics, deadline, steps = run_file.parent / "output" / "metrics.jsonl", time.monotonic() + TIMEOUT_S, 0
+    # Some steps behind a checkpoint, and some before the next one.
+    while steps < 50 or not 5 < steps % 50 < 25:
+        assert launcher.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+        steps = metrics.read_text().count("\n") if metrics.exists() else 0
+    os.kill(worker_of_rank(1, run_file), signal.SIGKILL)
+    killed = time.monotonic()
+    _, said = launcher.communicate(timeout=TIMEOUT_S)
+    assert launcher.returncode == 1
+    assert time.monotonic() - killed < 10
+    assert "mf-train: rank 1 was ended by SIGKILL; all processes have been stopped." in said
+    before = lines_of(metrics)
+    newest = mf_ckpt.latest(run_file.parent / "output" / "checkpoint")
+    assert newest is not None and mf_ckpt.verify(newest) == []
+    done = int(newest.name.rpartition("-")[2])
+    assert done >= 50 and done % 50 == 0 and done < len(before)
+    resumed = run(*words, "--set", "resume_training=True", "--stop-after", len(before) - done)
+    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+    keys = ("step", "loss", "grad_norm")
+    numbers = [[[line[key] for key in keys] for line in lines] for lines in (before, lines_of(metrics))]
+    assert numbers[0] == numbers[1]
+
+
 @pytest.mark.multiproc
 def test_mistake_in_a_worker_is_told_once_with_status_2(run_file: Path):
     done = run(run_file, "--workers", 2, "--set", "load_checkpoint=/no/such/folder")
