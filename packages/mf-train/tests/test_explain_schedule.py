@@ -51,6 +51,24 @@ def test_epochs_of_warm_up_are_those_of_the_run(run_file: Path, capsys: pytest.C
     assert rates["2"] == pytest.approx(2e-3)
 
 
+def test_groups_of_parameters_have_curves_of_their_own(run_file: Path, capsys: pytest.CaptureFixture[str]):
+    lines = [line for line in run_file.read_text().splitlines() if not line.startswith("lr_schedule:")]
+    constant = "{type: ConstantWarmUpLR, learning_rate: 1.e-5, warmup_steps: 2, params: ['.*wq.*', 'lm_head.weight']}"
+    groups = ["grouped_lr_schedule:", "  default: {type: linear, learning_rate: 1.e-3}", f"  grouped: [{constant}]"]
+    run_file.write_text("\n".join([*lines, *groups]))
+    assert main(["explain", "lr_schedule", str(run_file), "--plot", "--updates", "10"]) == 0
+    shown = capsys.readouterr().out
+    assert "LinearWithWarmUpLR over 10 updates\n" in shown
+    assert "ConstantWarmUpLR over 10 updates of .*wq.*, lm_head.weight\n" in shown
+    assert sum("│" in line for line in shown.splitlines()) == 2 * HEIGHT
+    assert main(["explain", "lr_schedule", str(run_file), "--updates", "10", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["rates"]["5"] == pytest.approx(5e-4)
+    (group,) = printed["grouped"]
+    assert group["params"] == [".*wq.*", "lm_head.weight"]
+    assert [group["rates"][str(update)] for update in (0, 1, 2, 9)] == pytest.approx([0, 5e-6, 1e-5, 1e-5])
+
+
 @pytest.mark.parametrize("words", [["optimizer", "FILE"], ["lr_schedule", "--plot"]])
 def test_what_cannot_be_drawn_is_a_mistake(run_file: Path, words: list[str], capsys: pytest.CaptureFixture[str]):
     assert main(["explain", *(str(run_file) if word == "FILE" else word for word in words)]) == 2

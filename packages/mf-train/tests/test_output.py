@@ -1,10 +1,14 @@
 """Where a run writes, and how an earlier run's files make room."""
 
+import errno
+import os
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import mf_ckpt
+from mf_config import UserError
 from mf_train.records.output import OutputFolder
 
 
@@ -52,3 +56,24 @@ def test_nothing_to_move_makes_no_folder(tmp_path: Path):
 
 def test_logs_are_numbered_by_rank(tmp_path: Path):
     assert OutputFolder(tmp_path).log(3) == tmp_path / "log" / "rank_3.log"
+
+
+def test_a_place_where_nothing_can_be_written_is_a_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    output = OutputFolder(tmp_path / "output")
+    monkeypatch.setattr(os, "access", lambda folder, mode: False)
+    with pytest.raises(UserError, match=r"output_dir: .*output can't be written to: Permission denied\. Allowed: a fo"):
+        output.make()
+
+    def refuse(number: int) -> None:
+        def mkdir(self: Path, **_: object) -> None:
+            raise OSError(number, os.strerror(number), str(self))
+
+        monkeypatch.setattr(Path, "mkdir", mkdir)
+
+    refuse(errno.EROFS)
+    with pytest.raises(UserError, match="output can't be written to: Read-only file system"):
+        output.make()
+    # Not a mistake of the user: it may be otherwise in a minute.
+    refuse(errno.ENOSPC)
+    with pytest.raises(OSError, match="No space left on device"):
+        output.make()

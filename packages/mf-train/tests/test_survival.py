@@ -6,9 +6,11 @@ The runs go operator by operator, which needs no compiling.
 import errno
 import json
 import math
+import random
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -125,10 +127,13 @@ def test_an_output_that_cannot_be_written_is_named_before_anything_is_done(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     (tmp_path / "file").write_text("no folder")
-    assert run(f"output_dir={tmp_path / 'file' / 'output'}") == 1
-    message = capsys.readouterr().err
-    assert message.splitlines()[-1].startswith("mf-train: [Errno 20] Not a directory: ")
-    assert str(tmp_path / "file") in message.splitlines()[-1]
+    place = tmp_path / "file" / "output"
+    for options in ([], ["--workers", "2"]):
+        assert run(f"output_dir={place}", options=options) == 2
+        assert capsys.readouterr().err.splitlines()[-1] == (
+            f"output_dir: {place} can't be written to: Not a directory. "
+            "Allowed: a folder in which this user may make files."
+        )
     assert (tmp_path / "file").read_text() == "no folder"
 
 
@@ -217,3 +222,70 @@ def test_a_second_run_in_the_same_folder_mixes_with_nothing(run: Run, output: Pa
     earlier = output / "earlier-1"
     assert lines_of(earlier) == first and saved(earlier) == ["step-00000002", "step-00000004"]
     assert lines_of(output)[0]["loss"] != first[0]["loss"]
+
+
+ALL_THAT_MOVES = (
+    "context.mode=1",
+    "do_eval=False",
+    "model.arch.type=GPT2LMHeadModel",
+    "model.model_config={type: GPT2Config, seq_length: 12, hidden_size: 16, num_layers: 1, num_heads: 2, "
+    "vocab_size: 320, bos_token_id: 1, eos_token_id: 2, pad_token_id: 0, embedding_dropout_prob: 0.1, "
+    "hidden_dropout_rate: 0.1, attention_dropout_rate: 0.1}",
+    # Again and again it grows until gradients overflow.
+    "runner_wrapper.scale_sense={type: DynamicLossScaleUpdateCell, loss_scale_value: 1.e+18, scale_factor: 1.e+12, "
+    "scale_window: 3}",
+)
+"""Shuffled steps with dropout and a moving loss scale."""
+
+START_S = 120
+
+
+def kill_while_training(command: Sequence[str], output: Path, seconds: float) -> bool:
+    """Kill a run so long after its next step is recorded; whether it was still going on."""
+    metrics = output / "metrics.jsonl"
+    before, deadline = metrics.stat().st_mtime_ns if metrics.exists() else 0, time.monotonic() + START_S
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while running.poll() is None and not (metrics.exists() and metrics.stat().st_mtime_ns > before):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    time.sleep(seconds)
+    running.kill()
+    return running.wait() == -9
+
+
+@pytest.mark.parametrize(
+    ("kills", "in_background"), [(1, True), *(pytest.param(4, each, marks=pytest.mark.slow) for each in (True, False))]
+)
+def test_kills_at_any_moment_change_no_bit(run_file: Path, tmp_path: Path, kills: int, in_background: bool):
+    saves = f"save_checkpoint_steps: 2, keep_checkpoint_max: 3, async_save: {in_background}"
+    epochs = 4 * kills
+    settings = (
+        *ALL_THAT_MOVES,
+        f"runner_config.epochs={epochs}",
+        f"callbacks=[{{type: CheckpointMonitor, {saves}}}]",
+    )
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert main(words(run_file, (*settings, f"output_dir={whole}"))) == 0
+    arguments = words(run_file, (*settings, f"output_dir={killed}"))
+    start = [sys.executable, "-m", "mf_train", *arguments]
+    dice = random.Random(kills)
+    # A kill before the first checkpoint leaves nothing to resume.
+    resume: list[str] = []
+    times = 0
+    for _ in range(kills):
+        times += kill_while_training([*start, *resume], killed, dice.uniform(0.0, 0.2))
+        resume = ["--set", f"resume_training={bool(saved(killed))}"]
+    assert times == kills
+    assert main([*arguments, *resume]) == 0
+    numbers = [[{**line, "tokens_per_second": 0} for line in lines_of(output)] for output in (killed, whole)]
+    assert numbers[0] == numbers[1]
+    assert len(numbers[0]) == 6 * epochs and {line["overflow"] for line in numbers[0]} == {True, False}
+    assert saved(killed) == saved(whole)
+    for name in saved(whole):
+        files = [
+            {path.name: path.read_bytes() for path in (output / "checkpoint" / name).glob("*.safetensors")}
+            for output in (killed, whole)
+        ]
+        assert files[0] == files[1] and files[0]
+        states = [mf_ckpt.open(output / "checkpoint" / name).trainer_state for output in (killed, whole)]
+        assert states[0] == states[1]

@@ -17,9 +17,12 @@ def start_process(config: RunConfig) -> Processes:
     Returns:
         Its place among the run's processes.
     Raises:
-        UserError: the launcher's number of processes does not fit the configuration.
+        UserError: nothing can be written to `output_dir`, or the launcher's number of processes does not fit the
+            configuration.
     """
+    output = OutputFolder(Path(config.output_dir))
+    output.make()
     prepare(config.context)
     processes = join_processes(config)
-    logs.configure(OutputFolder(Path(config.output_dir)).log(processes.rank), processes.is_main)
+    logs.configure(output.log(processes.rank), processes.is_main)
     return processes

@@ -35,8 +35,11 @@ def _launch(arguments: Namespace, document: Document, config: RunConfig) -> int:
     from mf_parallel.launch import SHARED_PORT, Machine
     from mf_train.launch.launcher import launch
     from mf_train.layout.impossible import check_layout
+    from mf_train.records.output import OutputFolder
 
     check_layout(document, config, arguments.workers)
+    output = OutputFolder(Path(config.output_dir))
+    output.make()
     command = ["-m", "mf_train", "run", arguments.config, "--set", "use_parallel=True"]
     for override in arguments.overrides:
         command += ["--set", override]
@@ -48,7 +51,7 @@ def _launch(arguments: Namespace, document: Document, config: RunConfig) -> int:
     if arguments.master_address is not None:
         port = arguments.master_port or SHARED_PORT
         machine = Machine(arguments.node_rank, arguments.local_workers, arguments.master_address, port)
-    return launch(command, arguments.workers, Path(config.output_dir) / "log", machine)
+    return launch(command, arguments.workers, output.log(0).parent, machine)
 
 
 def _check_machine(arguments: Namespace) -> None:

@@ -1,10 +1,18 @@
 """Where a run writes: the files in `output_dir` and their names."""
 
+import errno
+import os
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
 import mf_ckpt
+from mf_config.problems import UserError
+
+_REFUSALS = frozenset(
+    {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG}
+)
+"""Why a folder can't be made where the place is wrong; anything else, as a full disk, is a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +24,24 @@ class OutputFolder:
     """
 
     root: Path
+
+    def make(self) -> None:
+        """Make the folder, and in it that of the log.
+
+        Raises:
+            UserError: this is no place where this user may write.
+        """
+        folder = self.log(0).parent
+        reason = ""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            if error.errno not in _REFUSALS:
+                raise
+            reason = os.strerror(error.errno)
+        if reason or not os.access(folder, os.W_OK):
+            what = f"output_dir: {self.root} can't be written to: {reason or os.strerror(errno.EACCES)}"
+            raise UserError(f"{what}. Allowed: a folder in which this user may make files.")
 
     @property
     def metrics(self) -> Path:
