@@ -26,6 +26,7 @@ NETWORK = (
     "model.model_config.n_kv_heads=2",
     # At a higher rate this network has steps whose gradients are so steep that rounding grows.
     "lr_schedule.learning_rate=2.e-3",
+    "trainer.z_loss_factor=0.01",
 )
 DEEP = ("model.model_config.num_layers=4",)
 DIVIDED = ("parallel_config.vocab_emb_dp=False",)

@@ -1,6 +1,7 @@
 """What single keys of the run configuration do to a whole run, operator by operator, which needs no compiling."""
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -101,6 +102,15 @@ def test_the_smaller_of_two_norms_clips(run: Run):
     output = run(section, "lr_schedule.warmup_steps=0", options=["--stop-after", "1"])
     first = newest(output)["model.norm.weight"]
     assert abs(first - 1).max() < 1e-6
+
+
+def test_the_z_loss_counts_in_training_alone(run: Run):
+    """Drawn weights give logits near 0, so the logarithm of the sum of 320 exponentials is near that of 320."""
+    settings = ("do_eval=True", "trainer.z_loss_factor=0.1")
+    output = run(*settings, options=["--stop-after", "1"])
+    (step,), (evaluation, *_) = lines_of(output / "metrics.jsonl"), lines_of(output / "evaluations.jsonl")
+    assert step["loss"] == pytest.approx(math.log(320) + 0.1 * math.log(320) ** 2, rel=0.02)
+    assert evaluation["loss"] == pytest.approx(math.log(320), rel=0.02)
 
 
 def test_an_evaluation_scores_what_an_installed_package_writes(

@@ -25,7 +25,7 @@ class SmoothedLanguageModelingTrainer(CausalLanguageModelingTrainer):
 
     def objective(self, kernels: "Kernels") -> Callable[..., Any]:
         """See `mf_train.task.Task.objective`. Legend: B rows, T tokens, V vocabulary."""
-        losses_of, smoothing = label_losses(kernels), self.smoothing
+        losses_of, smoothing, z_loss_factor = label_losses(kernels), self.smoothing, self.z_loss_factor
 
         def losses(model: Any, input_ids_BT: Any, labels_BT: Any, document_starts_BT: Any) -> Any:
             hidden_BTD, added = model.hidden_and_losses(input_ids_BT, document_starts_BT)
@@ -33,6 +33,9 @@ class SmoothedLanguageModelingTrainer(CausalLanguageModelingTrainer):
             of_right_BT = losses_of(logits_BTV, labels_BT)
             largest_BT1 = logits_BTV.max(-1, keepdims=True)
             sums_BT = (logits_BTV - largest_BT1).exp().sum(-1).log() + largest_BT1[..., 0]
-            return (1.0 - smoothing) * of_right_BT + smoothing * (sums_BT - logits_BTV.mean(-1)), added
+            losses_BT = (1.0 - smoothing) * of_right_BT + smoothing * (sums_BT - logits_BTV.mean(-1))
+            if model.training and z_loss_factor > 0:
+                losses_BT = losses_BT + z_loss_factor * sums_BT * sums_BT
+            return losses_BT, added
 
         return losses

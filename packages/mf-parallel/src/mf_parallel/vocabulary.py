@@ -7,6 +7,7 @@ import mindspore as ms
 from mindspore import Tensor, mint, nn, ops
 
 from mf_parallel.collectives import AllGather, Communicator, piece
+from mf_parallel.regions import Leave
 
 _NO_ENTRY = -1e30
 """Logit of a row that only pads the vocabulary: its probability becomes exactly 0."""
@@ -109,3 +110,30 @@ class VocabularyCrossEntropy(nn.Cell):
             [N], float32, the same on every rank.
         """
         return self.losses(logits_NV, labels_N)[0]
+
+
+class VocabularyLabelLogits(nn.Cell):
+    """The logit of each label where each rank has the logits of its rows of the vocabulary; every rank gets all."""
+
+    def __init__(self, communicator: Communicator, rows: int):
+        """Takes the ranks that divide the vocabulary, and the rows of each."""
+        super().__init__()
+        self.first = communicator.position * rows
+        self.rows = rows
+        self.pick = ops.GatherD()
+        self.leave = Leave(communicator)
+
+    def construct(self, logits_NV: Tensor, labels_N: Tensor) -> Tensor:
+        """As `mf_models.kernels.cross_entropy.label_logits`.
+
+        Args:
+            logits_NV: [N, V], float32, those of this rank's rows.
+            labels_N: [N], int32, of the whole vocabulary.
+
+        Returns:
+            [N], float32, the same on every rank.
+        """
+        own_N = labels_N - self.first
+        here_N = ops.logical_and(own_N >= 0, own_N < self.rows)
+        picked_N = self.pick(logits_NV, 1, (own_N * here_N.astype(ms.int32)).reshape((-1, 1))).reshape((-1,))
+        return self.leave(picked_N * here_N.astype(ms.float32))

@@ -45,7 +45,8 @@ class WarmUp(ABC):
     )
     warmup_lr_init: float = key("The rate of the first update.", 0.0, minimum=0)
     params: tuple[str, ...] = key(
-        "In grouped_lr_schedule.grouped: the parameters that follow this schedule, as shell patterns of their names.",
+        "In grouped_lr_schedule.grouped: the parameters that follow this schedule, as regular expressions of whole "
+        "names.",
         (),
     )
     total_steps: int = key("Updates over which the rate falls; -1 for all updates of the run.", -1, minimum=-1)

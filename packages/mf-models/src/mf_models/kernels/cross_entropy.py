@@ -19,3 +19,16 @@ def cross_entropy(logits_NV: Tensor, labels_N: Tensor) -> Tensor:
         [N], float32, in nats.
     """
     return -_pick(_log_softmax(logits_NV), 1, labels_N.reshape((-1, 1))).reshape((-1,))
+
+
+def label_logits(logits_NV: Tensor, labels_N: Tensor) -> Tensor:
+    """The logit of each label; with the cross entropy it adds up to the logarithm of the sum of all exponentials.
+
+    Args:
+        logits_NV: [N, V], float32.
+        labels_N: [N], int32, each from 0 to V - 1.
+
+    Returns:
+        [N], float32.
+    """
+    return _pick(logits_NV, 1, labels_N.reshape((-1, 1))).reshape((-1,))

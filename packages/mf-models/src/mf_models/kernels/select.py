@@ -22,7 +22,7 @@ from mf_models.kernels.ascend import swiglu as ascend_swiglu
 from mf_models.kernels.attention import attention
 from mf_models.kernels.cache_rows import write_rows
 from mf_models.kernels.capped_attention import capped_attention
-from mf_models.kernels.cross_entropy import cross_entropy
+from mf_models.kernels.cross_entropy import cross_entropy, label_logits
 from mf_models.kernels.decoder_weights import DecoderWeights
 from mf_models.kernels.expert_linear import expert_block_rows, expert_linear
 from mf_models.kernels.expert_rows import collect_rows, spread_rows
@@ -85,6 +85,7 @@ class Kernels:
     spread_rows: Callable[..., Any]
     collect_rows: Callable[..., Any]
     cross_entropy: Callable[..., Any]
+    label_logits: Callable[..., Any]
     global_norm: Callable[..., Any]
     adamw_rates: Callable[..., Any]
     adamw_rates_raw_epsilon: Callable[..., Any]
@@ -128,6 +129,7 @@ _COMPOSED = Kernels(
     spread_rows=spread_rows,
     collect_rows=collect_rows,
     cross_entropy=cross_entropy,
+    label_logits=label_logits,
     global_norm=global_norm,
     adamw_rates=adamw_rates,
     adamw_rates_raw_epsilon=adamw_rates_raw_epsilon,

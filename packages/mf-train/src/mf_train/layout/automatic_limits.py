@@ -48,6 +48,8 @@ def _problems(config: RunConfig, mesh: Mesh) -> Iterator[str]:
         yield f"micro_batch_interleave_num: rows are not split once more. Allowed: 1, or {_OTHER}."
     if getattr(model, "pet_config", None) is not None:
         yield f"model.model_config.pet_config: adapters have no strategies. Allowed: none, or {_OTHER}."
+    if getattr(config.trainer, "z_loss_factor", 0.0) > 0:
+        yield f"trainer.z_loss_factor: MindSpore is given no strategies for this loss. Allowed: 0, or {_OTHER}."
     if config.do_eval:
         yield f"do_eval: MindSpore divides the training step alone. Allowed: False, or {_OTHER}."
 

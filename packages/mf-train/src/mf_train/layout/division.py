@@ -21,7 +21,7 @@ from mf_parallel.plan import TOKEN_AXES, WEIGHT_AXES
 from mf_parallel.rules import Role
 from mf_parallel.stages import Part
 from mf_parallel.tensor_parallel import divide_layers
-from mf_parallel.vocabulary import VocabularyCrossEntropy
+from mf_parallel.vocabulary import VocabularyCrossEntropy, VocabularyLabelLogits
 from mf_train.layout.plans import Plans
 from mf_train.step.graphs import Reduction
 from mf_train.step.sharded_update import ShardedUpdate
@@ -112,7 +112,8 @@ class Division:
             return kernels
         ranks = self._axes.along("tp")
         rows = head.padded_shape[0] // ranks.size
-        return replace(kernels, cross_entropy=VocabularyCrossEntropy(ranks, rows, head.shape[0]))
+        entropy = VocabularyCrossEntropy(ranks, rows, head.shape[0])
+        return replace(kernels, cross_entropy=entropy, label_logits=VocabularyLabelLogits(ranks, rows))
 
     def reduction(self, update: ParameterUpdate | ShardedUpdate, kernels: Kernels) -> Reduction:
         """How the gradients of the optimizer's parameters come together.

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mf_config.schema import component
+from mf_config.schema import TRAIN_MODES, component, key
 from mf_data.rows.data_set import IGNORED
-from mf_train.step.label_losses import label_losses
+from mf_train.step.label_losses import label_losses, log_normalizers
 from mf_train.task import Examples
 from mf_train.tasks.task_keys import TaskKeys
 
@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CausalLanguageModelingTrainer(TaskKeys):
     """Pretrain or finetune a causal language model on rows of token ids, one id longer than the sequence."""
+
+    z_loss_factor: float = key(
+        "Weight of the z-loss in training: the square of the logarithm of the sum of a token's exponentiated logits.",
+        0.0,
+        minimum=0,
+        modes=TRAIN_MODES,
+    )
 
     def examples(self, rows: dict[str, NDArray[np.int32]], ignore_id: int) -> Examples:
         """See `mf_train.task.Task.examples`; rows have `input_ids` [B, T + 1] and may have more, shaped like it.
@@ -40,12 +47,19 @@ class CausalLanguageModelingTrainer(TaskKeys):
         )
 
     def objective(self, kernels: "Kernels") -> Callable[..., Any]:
-        """See `mf_train.task.Task.objective`."""
-        token_losses = label_losses(kernels)
+        """See `mf_train.task.Task.objective`.
+
+        Source: Chowdhery et al. 2022, PaLM, section 5 (z-loss).
+        """
+        token_losses, normalizers, factor = label_losses(kernels), log_normalizers(kernels), self.z_loss_factor
 
         def losses(model: Any, input_ids_BT: Any, labels_BT: Any, document_starts_BT: Any) -> Any:
             hidden_BTD, added = model.hidden_and_losses(input_ids_BT, document_starts_BT)
-            losses_BT = token_losses(model.head(hidden_BTD), labels_BT)
+            logits_BTV = model.head(hidden_BTD)
+            losses_BT = token_losses(logits_BTV, labels_BT)
+            if model.training and factor > 0:
+                normalizers_BT = normalizers(logits_BTV, labels_BT, losses_BT)
+                losses_BT = losses_BT + factor * normalizers_BT * normalizers_BT
             if model.training and model.further_tokens:
                 further_BT, more = model.further_losses(
                     hidden_BTD, input_ids_BT, labels_BT, document_starts_BT, token_losses
