@@ -43,7 +43,7 @@ def chat(graphs):
 class ArithmeticRunner:
     """Its next token is a sum over the tokens in the row's blocks, so that mixed up answers or blocks show."""
 
-    block_size, whole_prompts = 16, False
+    block_size, whole_prompts, weight_bytes = 16, False, 0
 
     def __init__(self, blocks, vocabulary, step_s):
         self.blocks = blocks

@@ -6,7 +6,7 @@ import pytest
 from mindspore import nn
 
 import mf_models
-from mf_infer.int8 import keep_integers, quantize, quantize_with_head, weight_bytes
+from mf_infer.int8 import keep_integers, quantize, quantize_with_head
 from mf_infer.llm import ON_CPU
 from mf_models.device import prepare
 from mf_models.layers.int8_linear import Int8Linear, widened
@@ -24,6 +24,10 @@ def graphs():
 @pytest.fixture(scope="module")
 def model() -> nn.Cell:
     return mf_models.load(DATA / "tiny_chat")[1]
+
+
+def weight_bytes(model):
+    return sum(parameter.nbytes for parameter in model.get_parameters())
 
 
 def perplexity(model, ids):

@@ -9,6 +9,7 @@ from pathlib import Path
 import mindspore as ms
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 import mf_models
 from mf_config.problems import UserError
@@ -136,6 +137,16 @@ def test_a_seed_repeats_beside_other_requests_and_seeds_differ(llama, golden_pro
 def test_top_k_of_the_whole_vocabulary_or_more_means_all(llama, golden_prompts):
     params = [SamplingParams(seed=4, top_k=top_k) for top_k in (160, 161, 100_000, 0, -1)]
     assert len({tuple(ids) for ids in answers(llama.generate([golden_prompts[0]] * 5, params))}) == 1
+
+
+def test_the_memory_of_the_weights_is_told(llama):
+    held = sum(array.nbytes for file in DATA.glob("llama_gqa/*.safetensors") for array in load_file(file).values())
+    assert llama.weight_bytes == held
+    rounded = LLM(DATA / "llama_gqa", options=LoadOptions(weight_type="int8")).weight_bytes
+    # A block of 32 takes 34 bytes with its scale. Rows of 48 have two: queries, keys, values, gates, outputs and
+    # head; those of 96 have three. The table of embeddings and five norms stay as they are.
+    short, long = 2 * (48 + 24 + 24 + 96 + 96 + 48) + 160, 2 * 48
+    assert rounded == (160 * 48 + 5 * 48) * 4 + short * 2 * 34 + long * 3 * 34
 
 
 def test_stop_token_ids_end_an_answer(llama, golden_prompts):

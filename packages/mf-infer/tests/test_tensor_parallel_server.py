@@ -111,7 +111,7 @@ def test_generate_prints_text_and_ends_in_order(tmp_path):
     words = ["generate", *TWO, "--prompt", RECORDS[0]["prompt"], "--temperature", "0", "--max-tokens", "32"]
     done = subprocess.run([*PROGRAM, *words], capture_output=True, text=True, cwd=tmp_path, timeout=300, check=False)
     assert (done.returncode, done.stdout) == (0, RECORDS[0]["text"] + "\n")
-    assert done.stderr.startswith(f"loaded {CHAT}\n")
+    assert done.stderr.startswith(f"loaded {CHAT}, ")
     assert "Fatal" not in done.stderr
     assert "WARNING" not in done.stderr
 

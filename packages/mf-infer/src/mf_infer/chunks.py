@@ -28,11 +28,13 @@ class Runner(Protocol):
         blocks: blocks of the cache, that of nobody among them.
         block_size: tokens of a block.
         whole_prompts: whether keys depend on the length of their text: prompts are then not cut, nor blocks shared.
+        weight_bytes: memory of the parameters that this process holds.
     """
 
     blocks: int
     block_size: int
     whole_prompts: bool
+    weight_bytes: int
 
     def compute(self, chunks: Sequence[Chunk]) -> list[NDArray[np.float32]]:
         """Put tokens of different rows into the cache; returns [V] for each chunk, the logits after its last token."""

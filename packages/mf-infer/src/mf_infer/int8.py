@@ -56,8 +56,3 @@ def keep_integers_and_head(model: CausalLanguageModel) -> None:
     table_VD = model.model.tok_embeddings.embedding_weight.asnumpy()
     if model.lm_head is None and (largest := largest_integer(table_VD)) is not None:
         model.lm_head = Int8Linear(table_VD, largest=largest)
-
-
-def weight_bytes(cell: nn.Cell) -> int:
-    """Memory of all parameters of a model."""
-    return sum(parameter.nbytes for parameter in cell.get_parameters())

@@ -19,6 +19,7 @@ class LeadingRunner:
         blocks: see `Runner`.
         block_size: likewise.
         whole_prompts: likewise.
+        weight_bytes: of this process's piece.
     """
 
     def __init__(self, runner: Runner, team: Team):
@@ -26,6 +27,7 @@ class LeadingRunner:
         self.blocks = runner.blocks
         self.block_size = runner.block_size
         self.whole_prompts = runner.whole_prompts
+        self.weight_bytes = runner.weight_bytes
         self._runner = runner
         self._team = team
 

@@ -40,6 +40,7 @@ class LLM:
             no text.
         engine: computes the requests; a program that has many of them adds them there, and steps it itself.
         defaults: what the model says of generation.
+        weight_bytes: memory of the model's parameters in this process.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class LLM:
         self.config: ModelConfig
         self.config, runner = open_runner(source, context, options.num_blocks, options.tensor_parallel)
         self.engine = Engine(runner, options.max_batch_size)
+        self.weight_bytes = runner.weight_bytes
         file = self.path / GENERATION_FILE
         takes_file = config is None and file.is_file()
         self.defaults = GenerationDefaults.of_file(file) if takes_file else GenerationDefaults.of_keys(self.config)

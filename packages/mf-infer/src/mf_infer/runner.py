@@ -22,12 +22,14 @@ class CellRunner:
         block_size: tokens of a block.
         whole_prompts: whether the model's positions are scaled by the length of the text.
         cache: keys and values of all rows.
+        weight_bytes: memory of the network's parameters.
     """
 
     def __init__(self, model: CausalLanguageModel, blocks: int, block_size: int, max_tokens: int):
         """Takes the model, the cache's sizes, and the most tokens of one row (the model's context)."""
         cache = model.new_cache(blocks, block_size)
         self.cache = cache
+        self.weight_bytes = sum(parameter.nbytes for parameter in model.get_parameters())
         self.blocks = blocks
         self.block_size = block_size
         self.whole_prompts = isinstance(model.model.angles, LengthDependentAngles)

@@ -18,7 +18,7 @@ def answer_prompts(parsed: argparse.Namespace) -> int:
     """Answer the prompts of the command line; returns the exit status."""
     llm = open_model(parsed)
     settings = [llm.default_params(prompt, **given_settings(parsed)) for prompt in parsed.prompt]
-    print(f"loaded {llm.path}", file=sys.stderr)
+    print(f"loaded {llm.path}, {llm.weight_bytes / 1e6:.1f} MB of weights", file=sys.stderr)
     if parsed.json:
         for output in llm.generate(parsed.prompt, settings):
             print(json.dumps(output.as_json(), ensure_ascii=False))

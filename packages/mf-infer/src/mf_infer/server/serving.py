@@ -98,7 +98,7 @@ def serve(llm: LLM, options: ServerOptions, listener: socket.socket) -> int:
     Raises:
         UserError: the model has no tokenizer, or computes nothing of sense.
     """
-    LOG.info("loaded %s; a first request is tried", llm.path)
+    LOG.info("loaded %s, %.1f MB of weights; a first request is tried", llm.path, llm.weight_bytes / 1e6)
     llm.generate({"prompt_token_ids": [0, 0]}, _FIRST_REQUEST)
     worker = EngineWorker(llm.engine)
     try:
