@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -176,3 +177,9 @@ def test_a_few_points_have_dots_and_many_have_spots_to_point_at():
     many = chart("many", {"a": Points(tuple(range(100)), tuple(map(float, range(100))))})
     assert many.count('class="spot c0"') == 100
     assert "a, step 99: 99" in many
+
+
+@pytest.mark.parametrize(("step", "marks"), [(0, {"0", "1"}), (300, {"300", "301"})])
+def test_a_single_point_has_no_step_below_it(step: int, marks: set[str]):
+    drawn = chart("one", {"a": Points((step,), (2.5,))})
+    assert set(re.findall(r'text-anchor="middle">([^<]+)<', drawn)) == marks

@@ -30,7 +30,7 @@ def chart(title: str, curves: Mapping[str, Points], logarithmic: bool = False) -
         A `figure` element.
     """
     thinned = {name: thin(points) for name, points in curves.items()}
-    x = Scale.over([step for points in thinned.values() for step in (points.steps[0], points.steps[-1])])
+    x = _scale_of_steps([step for points in thinned.values() for step in (points.steps[0], points.steps[-1])])
     y = Scale.over([value for points in thinned.values() for value in points.values], logarithmic)
     drawn = "".join(_curve(number, name, points, x, y) for number, (name, points) in enumerate(thinned.items()))
     legend = "".join(
@@ -38,6 +38,12 @@ def chart(title: str, curves: Mapping[str, Points], logarithmic: bool = False) -
     )
     picture = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">{_axes(x, y)}{drawn}</svg>'
     return f"<figure><figcaption>{escape(title)}{legend}</figcaption>{picture}</figure>"
+
+
+def _scale_of_steps(steps: list[int]) -> Scale:
+    """Steps from the first to the last; to the next one where there is one alone, for none is below 0."""
+    first, last = min(steps), max(steps)
+    return Scale(float(first), float(max(last, first + 1)))
 
 
 def thin(points: Points) -> Points:
