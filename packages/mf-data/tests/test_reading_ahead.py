@@ -144,3 +144,16 @@ def test_no_process_is_left_behind():
     processes = [worker.process for worker in reader._workers._workers]
     reader.close()
     assert not any(process.is_alive() for process in processes)
+
+
+@pytest.mark.parametrize("processes", [False, True], ids=["threads", "processes"])
+def test_what_the_system_refuses_is_told_in_its_words(processes):
+    def disturb(index: int) -> None:
+        if index == 7:
+            raise OSError(5, "Input/output error", "corpus.bin")
+
+    batches = Batches(Rows(disturb), global_batch_size=2, seed=0, shuffle=False)
+    reader = read_ahead(batches, STOP, rank=0, ranks=1, workers=2, each=1, processes=processes)
+    with closing(reader), pytest.raises(OSError, match=r"\[Errno 5\] Input/output error: 'corpus\.bin'"):
+        for step in range(STOP):
+            reader.batch(step)

@@ -5,6 +5,7 @@ The runs go operator by operator, which needs no compiling.
 
 import json
 import math
+import os
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -171,6 +172,35 @@ def test_micro_batches_in_place_of_a_batch_go_on_where_it_stood(
     assert read_rows == tokens(24, 39, 4)
     assert "6 of 10 steps done" in capsys.readouterr().err
     assert [line["step"] for line in lines] == list(range(1, 11))
+
+
+def test_rows_that_are_cut_off_meanwhile_end_the_run_and_nothing_is_lost(
+    forty_rows: Runs, run_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """Rows are read one step ahead, so the step behind the next one fails."""
+    settings = (
+        "train_dataset.num_parallel_workers=1",
+        "train_dataset.prefetch_size=1",
+        "callbacks=[{type: CheckpointMonitor, save_checkpoint_steps: 2}]",
+    )
+    whole = forty_rows(*settings)
+    stored = run_file.parent / "rows.mindrecord"
+    content, next_examples = stored.read_bytes(), RunData.next_examples
+
+    def cutting(self: RunData, step: int) -> Any:
+        if step == 4:
+            os.truncate(stored, 1 << 14)
+        return next_examples(self, step)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RunData, "next_examples", cutting)
+        lines = forty_rows(*settings, status=1)
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("mf-train: [Errno 5] was cut off while it is read: it had ") and str(stored) in last
+    assert len(lines) == 5 and forty_rows.checkpoint().name == "step-00000004"
+    stored.write_bytes(content)
+    again = forty_rows(*settings, "resume_training=True")
+    assert [line["loss"] for line in again] == [line["loss"] for line in whole]
 
 
 @pytest.mark.golden

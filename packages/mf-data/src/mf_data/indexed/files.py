@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from mf_config.problems import UserError
 from mf_data.indexed.check import check_index
 from mf_data.indexed.header import HEADER, LENGTH, PLACE, read_header
+from mf_data.mapped_file import MappedFile
 
 
 class IndexedFile:
@@ -54,9 +55,8 @@ class IndexedFile:
         self.documents: NDArray[np.int64] = content[ends[1] : ends[2]].view(PLACE)
         self._shortest, self._longest = check_index(index, dtype.itemsize, sequences, documents)
         self._check_size(data, dtype)
-        # An empty file can't be mapped.
-        mapped = np.memmap(data, dtype, "r") if data.stat().st_size else np.zeros(0, dtype)
-        self.tokens: NDArray[Any] = mapped.view(np.ndarray)
+        self._mapped = MappedFile(data)
+        self.tokens: NDArray[Any] = self._mapped.content.view(dtype)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -71,6 +71,14 @@ class IndexedFile:
         """The ids of one sequence, from 0: [ids] of the file's type, a view of the mapped file."""
         start = int(self.places[sequence]) // self.dtype.itemsize
         return self.tokens[start : start + int(self.lengths[sequence])]
+
+    def check(self) -> None:
+        """Make sure that all ids are still there.
+
+        Raises:
+            OSError: the data file was cut off since it was opened.
+        """
+        self._mapped.check()
 
     def token_at(self, document: int) -> int:
         """Number of the first id of a document (`documents` documents: of the end), counted over the whole file."""

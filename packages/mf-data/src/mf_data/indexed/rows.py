@@ -81,7 +81,9 @@ class IndexedRows:
             `input_ids`: int32 [n, seq_length + 1].
         Raises:
             UserError: an id is not in the vocabulary; the message names its sequence.
+            OSError: the file was cut off since it was opened.
         """
+        self._file.check()
         starts = self._start + indices.astype(np.int64) * self._step
         ids = np.empty((len(starts), self._width), self._file.dtype)
         for row, start in enumerate(starts.tolist()):

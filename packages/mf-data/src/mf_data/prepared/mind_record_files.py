@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mf_config.problems import UserError, name_values
+from mf_data.mapped_file import MappedFile
 from mf_data.prepared.packed_integers import unpack_integers
 
 VERSION = "3.0"
@@ -53,7 +54,8 @@ class MindRecordFile:
         if not path.is_file():
             raise UserError(f"{path}: no such file. Allowed: a MindRecord file.")
         header = _read_header(path)
-        self._content = np.memmap(path, np.uint8, "r")
+        self._mapped = MappedFile(path)
+        self._content = self._mapped.content
         try:
             self._arrays: list[str] = list(header["schema"][0]["blob_fields"])
             types: Mapping[str, Any] = header["schema"][0]["schema"]
@@ -90,7 +92,9 @@ class MindRecordFile:
             Column name to int64 [any].
         Raises:
             UserError: the row is damaged.
+            OSError: the file was cut off since it was opened.
         """
+        self._mapped.check()
         content = self._content[self.starts[number] : self.starts[number] + self.lengths[number]]
         try:
             return {

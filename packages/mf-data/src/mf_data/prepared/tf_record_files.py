@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mf_config.problems import UserError
+from mf_data.mapped_file import MappedFile
 from mf_data.prepared.crc32c import masked_crc32c
 from mf_data.prepared.protobuf import BYTES, VARINT, fields, varints
 
@@ -51,7 +52,8 @@ class TfRecordFile:
         self.path = path
         if not path.is_file():
             raise UserError(f"{path}: no such file. Allowed: a TFRecord file.")
-        self._content = _content_of(path, compression)
+        self._mapped = MappedFile(path) if compression is None else None
+        self._content = _decompressed(path, compression) if self._mapped is None else self._mapped.content
         found = np.array(list(self._records()), np.int64).reshape(-1, 2)
         self.starts, self.lengths = found[:, 0], found[:, 1]
         self.columns: tuple[str, ...] = tuple(self.row(0)) if len(found) else ()
@@ -71,7 +73,10 @@ class TfRecordFile:
             Column name to int64 [any].
         Raises:
             UserError: the record is damaged.
+            OSError: the file was cut off since it was opened.
         """
+        if self._mapped is not None:
+            self._mapped.check()
         start, length = int(self.starts[number]), int(self.lengths[number])
         content = self._content[start : start + length]
         if masked_crc32c(content) != _CHECKSUM.unpack_from(self._content.data, start + length)[0]:
@@ -124,10 +129,8 @@ def find_tf_record_files(place: str | Path, key: str, compression: Compression |
     return [TfRecordFile(each, compression) for each in found]
 
 
-def _content_of(path: Path, compression: Compression | None) -> NDArray[np.uint8]:
-    if compression is None:
-        # An empty file can't be mapped.
-        return np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8)
+def _decompressed(path: Path, compression: Compression | None) -> NDArray[np.uint8]:
+    assert compression is not None
     try:
         return np.frombuffer(_DECOMPRESS[compression](path.read_bytes()), np.uint8)
     except (zlib.error, EOFError, gzip.BadGzipFile) as error:

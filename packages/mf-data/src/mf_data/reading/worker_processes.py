@@ -29,7 +29,7 @@ _ENDING_S = 10.0
 """A process that has closed its pipe ends within milliseconds, on a busy machine a little later."""
 
 _SHOWN_ROWS = 8
-_OK, _USER_ERROR = range(2)
+_OK, _USER_ERROR, _FAILURE = range(3)
 
 
 @dataclass(slots=True)
@@ -112,6 +112,8 @@ class ProcessWorkers:
             raise self._ended(worker, step) from error
         if kind == _USER_ERROR:
             raise UserError(content)
+        if kind == _FAILURE:
+            raise OSError(*content)
         return Batch({name: view.copy() for name, view in self._views(slot).items()}, content)
 
     def _ended(self, worker: _Worker, step: int) -> OSError:
@@ -160,4 +162,6 @@ class ProcessWorkers:
                 view[...] = batch.columns[name]
         except UserError as error:
             return _USER_ERROR, str(error)
+        except OSError as error:
+            return _FAILURE, (error.errno, error.strerror, error.filename) if error.filename else error.args
         return _OK, batch.valid
