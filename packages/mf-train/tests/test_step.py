@@ -10,6 +10,7 @@ from mindspore import Parameter, Tensor, mint, nn, ops
 
 import mf_models
 from mf_models.kernels import select_kernels
+from mf_models.weights import to_checkpoint_names
 from mf_parallel.collectives import Communicator
 from mf_parallel.gradients import TokenMean
 from mf_train.optimizer import UpdateRule, slots_like_parameters
@@ -291,3 +292,19 @@ def test_what_the_network_adds_counts_once_for_each_token(micro_batches: int):
     assert outcome.loss == pytest.approx(15)
     assert outcome.added_losses == {"layers.0.balance": 25.0, "layers.1.z": 2.5}
     assert update.parameters[0].asnumpy() == pytest.approx([3 + 2 * 5 + 0.5])
+
+
+@pytest.mark.golden
+def test_every_gradient_of_micro_batches_is_that_of_the_whole_batch(data: Path):
+    """Case c13, parameter by parameter: an optimizer that keeps the gradients in place of the weights."""
+    wanted = json.loads((data / "c13-expected.json").read_text())["per_parameter_grad_norm"]
+    config, cell = mf_models.load(data / "llama_gqa")
+    rule = UpdateRule(slots_like_parameters(), shared_rate, keep_gradient)
+    update = ParameterUpdate(list(cell.trainable_params()), rule, 0.0)
+    mean = TokenMean([each.shape for each in update.parameters], Communicator(0, range(1)))
+    kernels = select_kernels()
+    reduction, rules = Reduction(mean, kernels.global_norm), StepRules(micro_batches=3)
+    step = TrainingStep(cell, TASK.objective(kernels), update, reduction, rules)
+    step(examples_of(rows_of(data / "c13-microbatches.jsonl"), 20), scale=1.0, number=1, learning_rate=1.0)
+    found = {name: float(np.linalg.norm(gradient)) for name, gradient in to_checkpoint_names(config, cell)}
+    assert found == pytest.approx(wanted, rel=1e-4)
