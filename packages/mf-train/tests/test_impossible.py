@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from mf_config import UserError, decode, load
 from mf_config.command_line import USER_ERROR
+from mf_config.layout import Mesh
 from mf_train.cli import main
+from mf_train.layout.automatic_limits import check_automatic
 
 NETWORK = ("model.model_config.num_layers=2", "model.model_config.num_heads=4", "model.model_config.n_kv_heads=2")
 EXPERTS = ("moe_config.expert_num=4", "moe_config.num_experts_chosen=2")
@@ -107,3 +110,10 @@ def test_an_impossible_layout_names_key_and_line(run_file: Path, capsys: pytest.
     said = [text for text in capsys.readouterr().err.splitlines() if text.startswith(f"{run_file}:{line}: {case.path}")]
     assert any(case.what in text for text in said), said
     assert not (run_file.parent / "output").exists()
+
+
+def test_a_z_loss_needs_a_step_that_mf_divides(ascend_run: Path):
+    mesh = Mesh.of(dp=2)
+    check_automatic(decode(load(str(ascend_run))), mesh)
+    with pytest.raises(UserError, match=r"^trainer\.z_loss_factor: MindSpore is given no strategies for this loss"):
+        check_automatic(decode(load(str(ascend_run), ["trainer.z_loss_factor=1.e-4"])), mesh)
