@@ -13,7 +13,7 @@ import mindspore as ms
 from mf_config.problems import UserError
 from mf_config.sections.context import ContextSection
 from mf_models.graph_cache import keep_graphs
-from mf_models.machine import user_cache
+from mf_parallel.machine import user_cache
 
 GRAPHS = "MF_GRAPHS"
 """Environment variable: a folder of kept graphs, for programs that read no run file."""

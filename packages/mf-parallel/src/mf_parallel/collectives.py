@@ -1,8 +1,9 @@
 """Communication among processes: the only module that knows what a back end lacks.
 
 On CPU, MindSpore 2.10 offers AllReduce with sum, in float32 and float16, in any group, and little else. Everything
-here is built from it where it has to be, so it works everywhere. None of these cells has a gradient; those that stand
-in a model, with theirs, are in `mf_parallel.regions`.
+here is built from it where it has to be, so it works everywhere. Where all processes of a job run on one machine, that
+sum goes through shared memory. None of these cells has a gradient; those that stand in a model, with theirs, are in
+`mf_parallel.regions`.
 """
 
 import json
@@ -18,30 +19,58 @@ from numpy.typing import NDArray
 
 from mf_config.problems import UserError
 from mf_parallel.process_group import ProcessGroup
+from mf_parallel.shared_memory.operator import SharedSum, ordered_graphs
+from mf_parallel.shared_memory.segment import Segment, open_segment
 
 _Value = TypeVar("_Value")
 
 _slice = ops.Slice()
 
+_segments: list[Segment] = []
+"""The shared memory of the job; none where there is no such thing."""
+
 
 def connect(processes: ProcessGroup) -> None:
-    """Join the processes of the job; call it once, before any communicator is made.
+    """Join the processes of the job; call it once, before any graph is compiled.
 
     A job of one process needs no connection. The scheduler process ends here, when all workers have ended.
 
     Args:
         processes: the job, from `ProcessGroup.from_environment()`.
     """
-    if processes.size > 1:
-        init()
+    if processes.size == 1:
+        return
+    init()
+    if ms.get_context("device_target") == "CPU" and not _segments:
+        over_job = _NativeSum(str(GlobalComm.WORLD_COMM_GROUP))
+        segment = open_segment(processes.rank, processes.size, over_job.of_array)
+        if segment is not None:
+            _segments.append(segment)
+            ordered_graphs()
+
+
+class _NativeSum(nn.Cell):
+    """MindSpore's own sum over a group."""
+
+    def __init__(self, group_name: str):
+        super().__init__()
+        self.reduce = ops.AllReduce(ops.ReduceOp.SUM, group_name)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.reduce(x)
+
+    def of_array(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The sum over the members' arrays."""
+        return np.asarray(self(ms.Tensor(values)).asnumpy())
 
 
 class AllReduceSum(nn.Cell):
     """Sum of a tensor over the ranks of a group; the tensor itself in a group of one."""
 
-    def __init__(self, group_name: str):
+    def __init__(self, ranks: tuple[int, ...]):
+        """Takes the members, this process among them."""
         super().__init__()
-        self.reduce = ops.AllReduce(ops.ReduceOp.SUM, group_name) if group_name else ops.Identity()
+        self.reduce = _sum_over(ranks)
 
     def construct(self, x: Tensor) -> Tensor:
         """Add up the ranks' tensors.
@@ -62,7 +91,7 @@ class Communicator:
         ranks: the members, ascending.
         size: how many there are.
         position: this rank's number among them.
-        name: MindSpore's name of the group; empty for one rank.
+        name: MindSpore's name of the group; empty for one rank, and where sums go through shared memory.
         sum_cell: the sum over the members, in graph code.
     """
 
@@ -82,7 +111,7 @@ class Communicator:
         self.size = len(ranks)
         self.position = list(ranks).index(rank)
         self.name = _group_name(self.ranks)
-        self.sum_cell = AllReduceSum(self.name)
+        self.sum_cell = AllReduceSum(self.ranks)
 
     @property
     def is_native(self) -> bool:
@@ -278,10 +307,19 @@ class Transfer(nn.Cell):
         return self.sum(x)
 
 
+def _sum_over(ranks: tuple[int, ...]) -> nn.Cell | ops.Primitive:
+    """The quickest sum over a group that there is."""
+    if len(ranks) == 1:
+        return ops.Identity()
+    if _segments:
+        return SharedSum(_segments[0], ranks)
+    return ops.AllReduce(ops.ReduceOp.SUM, _group_name(ranks))
+
+
 @cache
 def _group_name(ranks: tuple[int, ...]) -> str:
     """MindSpore's name of a group, formed at the first call because it can be formed only once; empty for one rank."""
-    if len(ranks) == 1:
+    if len(ranks) == 1 or _segments:
         return ""
     if len(ranks) == get_group_size():
         return str(GlobalComm.WORLD_COMM_GROUP)

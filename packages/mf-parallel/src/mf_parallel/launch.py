@@ -9,7 +9,8 @@ from pathlib import Path
 
 from mf_config.problems import UserError
 
-_PATIENCE = {"MS_CPU_COMM_OP_TIMEOUT": "3600"}
+_PATIENCE_NAME = "MS_CPU_COMM_OP_TIMEOUT"
+_PATIENCE = {_PATIENCE_NAME: "3600"}
 """Seconds that a process waits for another one in a collective on CPU. MindSpore 2.10 gives up after 30 s, but one
 process may compile longer than another; that one has died is noticed by its launcher."""
 
@@ -112,6 +113,16 @@ def msrun_environment(environment: Mapping[str, str] = os.environ) -> dict[str, 
     folder = str(Path(sys.executable).parent)
     path = environment.get("PATH", "")
     return {**_PATIENCE, **environment, "PATH": f"{folder}{os.pathsep}{path}" if path else folder}
+
+
+def patience_s(environment: Mapping[str, str] = os.environ) -> int:
+    """Seconds that a process waits for another one in a collective on CPU.
+
+    Args:
+        environment: variables of the process.
+    """
+    given = environment.get(_PATIENCE_NAME, "")
+    return int(given if given.isdecimal() else _PATIENCE[_PATIENCE_NAME])
 
 
 def free_port() -> int:

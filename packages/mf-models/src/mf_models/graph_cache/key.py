@@ -11,7 +11,7 @@ import mindspore as ms
 import numpy as np
 
 from mf_models.graph_cache.description import Description, UndescribedError
-from mf_models.machine import processor
+from mf_parallel.machine import processor
 from mf_parallel.process_group import ProcessGroup
 
 _FORM = 1

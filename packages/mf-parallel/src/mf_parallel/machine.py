@@ -1,4 +1,4 @@
-"""The machine under the models: its processor, and where the user's files may be kept that can be made anew."""
+"""The machine under the processes: its processor, and where the user's files may be kept that can be made anew."""
 
 import os
 import platform
