@@ -100,7 +100,7 @@ def fake_models():
         def make(rows=4, blocks=129, step_s=0.0, script=None, tokenizer=None):
             sizes = blocks, config.vocab_size, step_s
             runner = ScriptedRunner(script, *sizes) if script else ArithmeticRunner(*sizes)
-            patch.setattr("mf_infer.loading.open_runner", lambda *_: (config, runner))
+            patch.setattr("mf_infer.loading.opening.open_runner", lambda *_: (config, runner))
             return LLM(DATA / "tiny_chat", tokenizer=tokenizer, options=LoadOptions(max_batch_size=rows))
 
         yield make

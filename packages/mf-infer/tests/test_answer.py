@@ -1,6 +1,6 @@
-from mf_infer.answer import Answer, Ending
-from mf_infer.logprobs import TokenLogprobs
+from mf_infer.outputs import TokenLogprobs
 from mf_infer.sampling_params import SamplingParams
+from mf_infer.search.answer import Answer, Ending
 
 
 class Letters:

@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mf_infer.answer import Answer, Ending
-from mf_infer.beam_search import BeamSearch
-from mf_infer.logit_rules import LogitRules
 from mf_infer.sampling_params import SamplingParams
+from mf_infer.search.answer import Answer, Ending
+from mf_infer.search.beam_search import BeamSearch
+from mf_infer.search.logit_rules import LogitRules
 
 VOCABULARY, LENGTH, END = 4, 4, 3
 

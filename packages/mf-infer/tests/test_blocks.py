@@ -1,6 +1,6 @@
 import pytest
 
-from mf_infer.blocks import START, BlockPool, block_key
+from mf_infer.engine.blocks import START, BlockPool, block_key
 
 
 def test_blocks_are_given_out_once_until_none_is_left():

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mf_infer.buckets import bucket
+from mf_infer.engine.buckets import bucket
 
 
 @pytest.mark.parametrize(

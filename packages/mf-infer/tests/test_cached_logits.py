@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mf_infer.chunks import Chunk
+from mf_infer.engine.chunks import Chunk
 from mf_infer.llm import LLM
 from mf_models.registry import config_from_hf
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mf_infer.call_reader import CallReader, known_formats
+from mf_infer.tools.call_reader import CallReader, known_formats
 
 HERMES = known_formats()["hermes"]
 GOOD = '<tool_call>{"name": "clock", "arguments": {"zone": "UTC"}}</tool_call>'

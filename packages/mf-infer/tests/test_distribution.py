@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from mf_infer.distribution import nucleus, probabilities, typical, without_unlikely
-from mf_infer.sampler import draw, uniform
 from mf_infer.sampling_params import SamplingParams
+from mf_infer.search.distribution import nucleus, probabilities, typical, without_unlikely
+from mf_infer.search.sampler import draw, uniform
 
 DATA = Path(__file__).parent / "data"
 HALVES = np.array([1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 16])

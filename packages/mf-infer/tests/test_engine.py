@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from mf_config.problems import UserError
-from mf_infer.engine import Engine, RequestFailedError
+from mf_infer.engine.engine import Engine, RequestFailedError
+from mf_infer.engine.schedule import PROMPT_TOKENS
 from mf_infer.request import Context, Request
 from mf_infer.sampling_params import SamplingParams
-from mf_infer.schedule import PROMPT_TOKENS
 
 VOCABULARY = 13
 ROOM = 10_000

@@ -5,7 +5,7 @@ import pytest
 
 from mf_config.problems import UserError
 from mf_data.chat.template import ChatTemplate
-from mf_infer.gguf_tokenizer import gguf_tokenizer
+from mf_infer.loading.gguf_tokenizer import gguf_tokenizer
 
 CHAT = Path(__file__).parent / "data" / "tiny_chat"
 TOKENIZER = json.loads((CHAT / "tokenizer.json").read_text())

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 import pytest
 
 from mf_config.problems import UserError
-from mf_infer.defaults import GenerationDefaults
+from mf_infer.loading.defaults import GenerationDefaults
 from mf_infer.sampling_params import SamplingParams
 
 

@@ -6,8 +6,8 @@ import pytest
 from mindspore import nn
 
 import mf_models
-from mf_infer.int8 import keep_integers, quantize, quantize_with_head
 from mf_infer.llm import ON_CPU
+from mf_infer.loading.int8 import keep_integers, quantize, quantize_with_head
 from mf_models.device import prepare
 from mf_models.layers.int8_linear import Int8Linear, widened
 from mf_models.layers.linear import Linear

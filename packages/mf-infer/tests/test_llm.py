@@ -14,11 +14,11 @@ from safetensors.numpy import load_file
 import mf_models
 from mf_config.problems import UserError
 from mf_config.sections.context import ContextSection
-from mf_infer.engine import Engine
+from mf_infer.engine.engine import Engine
 from mf_infer.llm import LLM
 from mf_infer.load_options import LoadOptions
-from mf_infer.logprobs import chat_logprobs
 from mf_infer.sampling_params import SamplingParams
+from mf_infer.server.logprob_objects import chat_logprobs
 
 DATA = Path(__file__).parent / "data"
 GREEDY = SamplingParams(temperature=0, max_tokens=24)

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mf_infer.logit_rules import LogitRules, forbid, penalize, repeating
 from mf_infer.sampling_params import SamplingParams
+from mf_infer.search.logit_rules import LogitRules, forbid, penalize, repeating
 
 LOGITS = np.array([2.0, -2.0, 0.0, 3.0, 1.0])
 

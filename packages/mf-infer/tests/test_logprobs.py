@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mf_data.tokenizers.loading import load_tokenizer
-from mf_infer.logprobs import TokenLogprobs, chat_logprobs, completion_logprobs, log_softmax, token_logprobs, token_text
+from mf_infer.outputs import TokenLogprobs
+from mf_infer.search.logprobs import log_softmax, token_logprobs
+from mf_infer.server.logprob_objects import chat_logprobs, completion_logprobs, token_text
 
 CHAT = Path(__file__).parent / "data" / "tiny_chat"
 RECORDS = json.loads((CHAT / "golden.json").read_text())["records"]

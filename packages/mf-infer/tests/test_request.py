@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from mf_config.problems import UserError
-from mf_infer.logprobs import log_softmax
 from mf_infer.request import Context, Request
 from mf_infer.sampling_params import SamplingParams
+from mf_infer.search.logprobs import log_softmax
 
 LOGITS = np.random.default_rng(2).normal(size=9).astype(np.float32)
 

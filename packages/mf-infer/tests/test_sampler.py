@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mf_config.problems import UserError
-from mf_infer.sampler import checked, choose, draw, uniform
 from mf_infer.sampling_params import SamplingParams
+from mf_infer.search.sampler import checked, choose, draw, uniform
 
 GREEDY = SamplingParams(temperature=0)
 

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mf_infer.server.bodies import ChatBody, CompletionBody, DetokenizeBody, TokenizeBody, read_body
@@ -137,6 +137,7 @@ def test_a_long_value_is_quoted_in_part():
 
 @pytest.mark.property
 @pytest.mark.parametrize("kind", [ChatBody, CompletionBody, TokenizeBody, DetokenizeBody])
+@settings(deadline=None)
 @given(content=st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=6))
 def test_any_object_is_read_or_refused(kind, content):
     try:

@@ -1,4 +1,4 @@
-from mf_infer.engine import EngineLoad
+from mf_infer.engine.engine import EngineLoad
 from mf_infer.server.metrics import Histogram, Metrics
 
 LOAD = EngineLoad(running=2, waiting=1, used_blocks=3, free_blocks=4, reused_tokens=5, preemptions=6)

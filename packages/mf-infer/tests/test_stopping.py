@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mf_infer.stopping import StopStrings
+from mf_infer.search.stopping import StopStrings
 
 
 def through(stops, pieces):

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mf_config.problems import UserError
-from mf_infer.followers import start_followers
 from mf_infer.llm import ON_CPU
 from mf_infer.load_options import LoadOptions
+from mf_infer.processes.followers import start_followers
 from mf_infer.sampling_params import SamplingParams
 
 DATA = Path(__file__).parent / "data"

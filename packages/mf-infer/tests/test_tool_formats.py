@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from mf_infer.call_reader import CallReader, known_formats, taught_format
-from mf_infer.tool_calls import ToolCall
+from mf_infer.tools.call_reader import CallReader, known_formats, taught_format
+from mf_infer.tools.tool_calls import ToolCall
 
 PARIS = ToolCall("weather", '{"city": "Paris", "days": 2}')
 ROME = ToolCall("weather", '{"city": "Rom\u00e9"}')

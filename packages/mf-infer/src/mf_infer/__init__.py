@@ -7,10 +7,10 @@ from mf_config.on_demand import names_on_demand
 if TYPE_CHECKING:
     from mf_infer.llm import LLM as LLM
     from mf_infer.load_options import LoadOptions as LoadOptions
-    from mf_infer.logprobs import TokenLogprobs as TokenLogprobs
     from mf_infer.outputs import CompletionOutput as CompletionOutput
     from mf_infer.outputs import Piece as Piece
     from mf_infer.outputs import RequestOutput as RequestOutput
+    from mf_infer.outputs import TokenLogprobs as TokenLogprobs
     from mf_infer.prompts import Prompt as Prompt
     from mf_infer.prompts import TokenPrompt as TokenPrompt
     from mf_infer.sampling_params import SamplingParams as SamplingParams
@@ -23,7 +23,7 @@ _HOMES = {
     "Prompt": "mf_infer.prompts",
     "RequestOutput": "mf_infer.outputs",
     "SamplingParams": "mf_infer.sampling_params",
-    "TokenLogprobs": "mf_infer.logprobs",
+    "TokenLogprobs": "mf_infer.outputs",
     "TokenPrompt": "mf_infer.prompts",
 }
 

@@ -12,7 +12,7 @@ from mf_config.problems import UserError
 from mf_config.sections.context import ContextSection
 from mf_data.tokenizers.base import Tokenizer
 from mf_data.tokenizers.loading import load_tokenizer
-from mf_infer.buckets import bucket
+from mf_infer.engine.buckets import bucket
 from mf_models.device import prepare
 from mf_models.model_config import ModelConfig
 from mf_models.networks import build

@@ -13,12 +13,13 @@ from mf_config.sections.context import ContextSection
 from mf_data.chat.template import TEMPLATE_FILE, ChatTemplate, Message
 from mf_data.tokenizers.base import Tokenizer
 from mf_data.tokenizers.loading import load_tokenizer, vocabulary_in
-from mf_infer.defaults import GENERATION_FILE, GenerationDefaults
-from mf_infer.engine import Engine
-from mf_infer.followers import start_followers
-from mf_infer.gguf_tokenizer import gguf_tokenizer
+from mf_infer.engine.chunks import Runner
+from mf_infer.engine.engine import Engine
 from mf_infer.load_options import LoadOptions
+from mf_infer.loading.defaults import GENERATION_FILE, GenerationDefaults
+from mf_infer.loading.gguf_tokenizer import gguf_tokenizer
 from mf_infer.outputs import RequestOutput
+from mf_infer.processes.followers import start_followers
 from mf_infer.prompts import Prompt, TokenPrompt, as_list, bad_word_ids, encode_prompt
 from mf_infer.request import Context, Request
 from mf_infer.sampling_params import SamplingParams
@@ -71,15 +72,8 @@ class LLM:
         self._folder = self.path if self.path.is_dir() else None
         self.tokenizer = tokenizer or _own_tokenizer(reader)
         sleep_while_waiting()
-        if options.tensor_parallel > 1:
-            start_followers(options.tensor_parallel, context)
-        # Not on top: help texts and mistakes in a path must not wait for MindSpore.
-        from mf_infer.loading import Source, open_runner
-
-        adapter = Path(options.adapter) if options.adapter else None
-        source = Source(self.path, config, adapter, options.weight_type)
         self.config: ModelConfig
-        self.config, runner = open_runner(source, context, options.num_blocks, options.tensor_parallel)
+        self.config, runner = _open(self.path, config, context, options)
         self.engine = Engine(runner, options.max_batch_size)
         self.weight_bytes = runner.weight_bytes
         file = self.path / GENERATION_FILE
@@ -204,6 +198,23 @@ class LLM:
         finally:
             for request in requests:
                 self.engine.abort(request.id)
+
+
+def _open(
+    path: Path, config: ModelConfig | None, context: ContextSection, options: LoadOptions
+) -> tuple[ModelConfig, Runner]:
+    """Load the weights, in this process or in several."""
+    if options.tensor_parallel > 1:
+        start_followers(options.tensor_parallel, context)
+    # Not on top: help texts and mistakes in a path must not wait for MindSpore.
+    from mf_infer.loading.opening import Source, open_runner
+
+    source = Source(path, config, Path(options.adapter) if options.adapter else None, options.weight_type)
+    if options.tensor_parallel == 1:
+        return open_runner(source, context, options.num_blocks)
+    from mf_infer.processes.pieces import open_leading_runner
+
+    return open_leading_runner(source, context, options.num_blocks)
 
 
 def _own_tokenizer(reader: mf_ckpt.Reader) -> Tokenizer | None:

@@ -4,10 +4,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mf_infer.logprobs import TokenLogprobs
-
 FinishReason = Literal["stop", "length", "abort"]
 """Why an answer ended: an end token or a stop string; its length; nobody wants it any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprobs:
+    """One token and what else was likely in its place.
+
+    Attributes:
+        token_id: the token.
+        logprob: its natural logarithm of probability.
+        top: the likeliest tokens with theirs, the likeliest first.
+    """
+
+    token_id: int
+    logprob: float
+    top: tuple[tuple[int, float], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from mf_data.tokenizers.base import Tokenizer
 from mf_data.tokenizers.pieces import PieceReader
-from mf_infer.answer import Answer, Ending
-from mf_infer.beam_search import BeamSearch
-from mf_infer.logit_rules import LogitRules
-from mf_infer.logprobs import TokenLogprobs, log_softmax, token_logprobs
-from mf_infer.outputs import Piece, RequestOutput
-from mf_infer.sampler import checked
-from mf_infer.sampling import Sampling
+from mf_infer.outputs import Piece, RequestOutput, TokenLogprobs
 from mf_infer.sampling_params import SamplingParams
-from mf_infer.search import Following, Search
+from mf_infer.search.answer import Answer, Ending
+from mf_infer.search.base import Following, Search
+from mf_infer.search.beam_search import BeamSearch
+from mf_infer.search.logit_rules import LogitRules
+from mf_infer.search.logprobs import log_softmax, token_logprobs
+from mf_infer.search.sampler import checked
+from mf_infer.search.sampling import Sampling
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Generator, Iterator, Sequence
 
 from mf_infer.checks import check
-from mf_infer.engine import Engine
+from mf_infer.engine.engine import Engine
 from mf_infer.request import Request
 
 

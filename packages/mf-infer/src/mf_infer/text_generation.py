@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from mf_data.tokenizers.base import Tokenizer
-from mf_infer.defaults import GenerationDefaults
-from mf_infer.engine import Engine
-from mf_infer.loading import cache_sizes
+from mf_infer.engine.engine import Engine
+from mf_infer.engine.runner import CellRunner
+from mf_infer.loading.defaults import GenerationDefaults
+from mf_infer.loading.opening import cache_sizes
 from mf_infer.request import Context, Request
-from mf_infer.runner import CellRunner
 from mf_models.layers.causal_lm import CausalLanguageModel
 from mf_models.model_config import ModelConfig
 

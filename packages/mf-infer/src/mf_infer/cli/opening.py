@@ -3,10 +3,10 @@
 import argparse
 import os
 
-from mf_infer.followers import ERRORS_ONLY
 from mf_infer.llm import LLM
 from mf_infer.load_options import LoadOptions
-from mf_infer.run_file import read_run_file
+from mf_infer.loading.run_file import read_run_file
+from mf_infer.processes.followers import ERRORS_ONLY
 
 
 def open_model(parsed: argparse.Namespace) -> LLM:

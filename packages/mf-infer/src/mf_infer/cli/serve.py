@@ -5,9 +5,9 @@ import logging
 from pathlib import Path
 
 from mf_config.command_line import Command
-from mf_infer.call_reader import known_formats
 from mf_infer.cli.settings import add_load_options
 from mf_infer.server.options import KEYS_VARIABLE, ServerOptions, read_keys
+from mf_infer.tools.call_reader import known_formats
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mf_config.problems import UserError
-from mf_infer.engine import RequestFailedError
+from mf_infer.engine.engine import RequestFailedError
 
 _LONGEST_MESSAGE = 2000
 """Characters: a message may quote what the client sent."""

@@ -11,7 +11,6 @@ from typing import Any
 from mf_config.problems import UserError
 from mf_data.chat.template import Message
 from mf_data.tokenizers.base import Tokenizer
-from mf_infer.call_reader import CallReader, known_formats, taught_format
 from mf_infer.llm import LLM
 from mf_infer.prompts import Prompt, TokenPrompt
 from mf_infer.request import Request
@@ -20,7 +19,8 @@ from mf_infer.server.errors import ApiError
 from mf_infer.server.messages import for_template
 from mf_infer.server.options import ServerOptions
 from mf_infer.server.replies import ChatReply, CompletionReply, Origin, Reply
-from mf_infer.tool_calls import ToolFormat
+from mf_infer.tools.call_reader import CallReader, known_formats, taught_format
+from mf_infer.tools.tool_calls import ToolFormat
 
 _READS_TOOLS = re.compile(r"\btools\b")
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import Protocol
 
-from mf_infer.engine import EngineLoad
+from mf_infer.engine.engine import EngineLoad
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

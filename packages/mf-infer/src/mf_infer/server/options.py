@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mf_config.problems import UserError, name_values
-from mf_infer.call_reader import known_formats
 from mf_infer.checks import check, is_integer, is_number
+from mf_infer.tools.call_reader import known_formats
 
 KEYS_VARIABLE = "MF_INFER_API_KEYS"
 """Environment variable with API keys, separated by white space or commas."""

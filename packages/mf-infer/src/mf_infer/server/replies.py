@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mf_data.tokenizers.base import Tokenizer
-from mf_infer.call_reader import CallReader, Said
-from mf_infer.logprobs import TokenLogprobs, chat_logprobs, completion_logprobs
-from mf_infer.outputs import CompletionOutput, Piece, RequestOutput
-from mf_infer.tool_calls import ToolCall
+from mf_infer.outputs import CompletionOutput, Piece, RequestOutput, TokenLogprobs
+from mf_infer.server.logprob_objects import chat_logprobs, completion_logprobs
+from mf_infer.tools.call_reader import CallReader, Said
+from mf_infer.tools.tool_calls import ToolCall
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 
 from mf_config.problems import UserError
-from mf_infer.engine import Engine, EngineLoad, RequestFailedError
+from mf_infer.engine.engine import Engine, EngineLoad, RequestFailedError
 from mf_infer.outputs import Piece
 from mf_infer.request import Request
 from mf_infer.server.errors import EngineStoppedError

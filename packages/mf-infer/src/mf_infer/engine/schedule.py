@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mf_infer.chunks import Chunk
+from mf_infer.engine.chunks import Chunk
+from mf_infer.engine.row import Row, RowBlocks
 from mf_infer.request import Request
-from mf_infer.row import Row, RowBlocks
 
 PROMPT_TOKENS = 256
 """Tokens of prompts that are computed in one step, so that answers need not wait for all of them."""

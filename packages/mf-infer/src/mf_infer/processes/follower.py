@@ -1,4 +1,4 @@
-"""A process that computes a piece of another process's model: `python -m mf_infer.follower SETTINGS`.
+"""A process that computes a piece of another process's model: `python -m mf_infer.processes.follower SETTINGS`.
 
 SETTINGS is a `context` section as JSON.
 """
@@ -21,9 +21,9 @@ def main() -> None:
     threading.Thread(target=_end_with_the_first, daemon=True).start()
     sleep_while_waiting()
     # After the threads are told to sleep: MindSpore reads that when it is loaded.
-    from mf_infer.leading import follow
-    from mf_infer.loading import open_piece
-    from mf_infer.team import Team
+    from mf_infer.processes.leading import follow
+    from mf_infer.processes.pieces import open_piece
+    from mf_infer.processes.team import Team
     from mf_models.device import prepare
 
     settings: dict[str, Any] = json.loads(sys.argv[1])

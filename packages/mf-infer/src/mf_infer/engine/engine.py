@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mf_config.problems import UserError
-from mf_infer.blocks import BlockPool
-from mf_infer.chunks import Runner
+from mf_infer.engine.blocks import BlockPool
+from mf_infer.engine.chunks import Runner
+from mf_infer.engine.row import Row, RowBlocks
+from mf_infer.engine.schedule import Entry, Schedule, Stretch
 from mf_infer.outputs import Piece
 from mf_infer.request import Request
-from mf_infer.row import Row, RowBlocks
-from mf_infer.schedule import Entry, Schedule, Stretch
 
 
 class RequestFailedError(UserError):

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mf_infer.chunks import Chunk, Runner
-from mf_infer.team import Team
+from mf_infer.engine.chunks import Chunk, Runner
+from mf_infer.processes.team import Team
 
 _END = "end"
 

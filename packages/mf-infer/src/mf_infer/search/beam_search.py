@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mf_infer.answer import Answer
-from mf_infer.distribution import Floats
-from mf_infer.logit_rules import LogitRules
-from mf_infer.logprobs import log_softmax
-from mf_infer.search import Following
+from mf_infer.search.answer import Answer
+from mf_infer.search.base import Following
+from mf_infer.search.distribution import Floats
+from mf_infer.search.logit_rules import LogitRules
+from mf_infer.search.logprobs import log_softmax
 
 
 @dataclass(frozen=True, slots=True)

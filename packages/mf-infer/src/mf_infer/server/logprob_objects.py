@@ -1,53 +1,10 @@
-"""Log-probabilities of tokens, and the two shapes in which OpenAI's interface gives them. Legend: V vocabulary."""
+"""The two shapes in which OpenAI's interface gives log-probabilities."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from mf_data.tokenizers.base import Tokenizer
-from mf_infer.distribution import Floats
-
-
-@dataclass(frozen=True, slots=True)
-class TokenLogprobs:
-    """One token and what else was likely in its place.
-
-    Attributes:
-        token_id: the token.
-        logprob: its natural logarithm of probability.
-        top: the likeliest tokens with theirs, the likeliest first.
-    """
-
-    token_id: int
-    logprob: float
-    top: tuple[tuple[int, float], ...]
-
-
-def log_softmax(logits_V: Floats) -> Floats:
-    """Natural logarithms of the probabilities, [V]."""
-    shifted = logits_V - logits_V.max()
-    logprobs_V: Floats = shifted - np.log(np.exp(shifted).sum())
-    return logprobs_V
-
-
-def token_logprobs(logprobs_V: Floats, token_id: int, count: int) -> TokenLogprobs:
-    """What to tell of one token.
-
-    Args:
-        logprobs_V: [V].
-        token_id: the token.
-        count: how many of the likeliest tokens to name; of equal ones those with the lowest ids.
-    """
-    count = min(count, logprobs_V.size)
-    likeliest = np.argpartition(-logprobs_V, count - 1)[:count] if count else np.empty(0, np.intp)
-    if count and count < logprobs_V.size:
-        # argpartition takes any of equal values.
-        likeliest = np.flatnonzero(logprobs_V >= logprobs_V[likeliest].min())
-    order = likeliest[np.lexsort((likeliest, -logprobs_V[likeliest]))][:count]
-    top = tuple((int(i), float(logprobs_V[i])) for i in order)
-    return TokenLogprobs(token_id, float(logprobs_V[token_id]), top)
+from mf_infer.outputs import TokenLogprobs
 
 
 def chat_logprobs(records: Sequence[TokenLogprobs], tokenizer: Tokenizer) -> dict[str, Any]:

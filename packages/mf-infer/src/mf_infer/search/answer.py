@@ -4,10 +4,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from mf_data.tokenizers.pieces import PieceReader
-from mf_infer.logprobs import TokenLogprobs
-from mf_infer.outputs import CompletionOutput, FinishReason
+from mf_infer.outputs import CompletionOutput, FinishReason, TokenLogprobs
 from mf_infer.sampling_params import SamplingParams
-from mf_infer.stopping import StopStrings
+from mf_infer.search.stopping import StopStrings
 
 
 @dataclass(frozen=True, slots=True)

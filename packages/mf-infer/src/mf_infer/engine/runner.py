@@ -6,9 +6,9 @@ import numpy as np
 from mindspore import Tensor, nn
 from numpy.typing import NDArray
 
-from mf_infer.blocks import NOBODY
-from mf_infer.buckets import ROW_GROWTH, SHORTEST_PREFILL, SMALLEST_CONTEXT, bucket
-from mf_infer.chunks import Chunk
+from mf_infer.engine.blocks import NOBODY
+from mf_infer.engine.buckets import ROW_GROWTH, SHORTEST_PREFILL, SMALLEST_CONTEXT, bucket
+from mf_infer.engine.chunks import Chunk
 from mf_models.cache import BlockCopy, CachedStep, ScoringStep
 from mf_models.layers.causal_lm import CausalLanguageModel
 from mf_models.layers.rope import LengthDependentAngles

@@ -5,9 +5,9 @@ import pkgutil
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from mf_infer.tool_calls import Reading, ToolCall, ToolFormat
+from mf_infer.tools.tool_calls import Reading, ToolCall, ToolFormat
 
-_FORMATS = "mf_infer.tool_formats"
+_FORMATS = "mf_infer.tools.formats"
 """Each module directly in it has a form of calls, named FORMAT."""
 
 _NO_CALL = Reading((), 0)

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from mf_infer.answer import Answer
-from mf_infer.distribution import Floats
-from mf_infer.logit_rules import LogitRules
-from mf_infer.logprobs import log_softmax, token_logprobs
-from mf_infer.sampler import choose, uniform
-from mf_infer.search import Following
+from mf_infer.search.answer import Answer
+from mf_infer.search.base import Following
+from mf_infer.search.distribution import Floats
+from mf_infer.search.logit_rules import LogitRules
+from mf_infer.search.logprobs import log_softmax, token_logprobs
+from mf_infer.search.sampler import choose, uniform
 
 
 class Sampling:

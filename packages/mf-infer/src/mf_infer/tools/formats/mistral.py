@@ -2,7 +2,7 @@
 
 import re
 
-from mf_infer.tool_calls import Reading, as_call, place_of, read_json
+from mf_infer.tools.tool_calls import Reading, as_call, place_of, read_json
 
 _BEGIN = "[TOOL_CALLS]"
 _ARGUMENTS, _CALL_ID = "[ARGS]", "[CALL_ID]"

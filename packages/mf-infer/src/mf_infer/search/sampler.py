@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mf_config.problems import UserError
-from mf_infer.distribution import Floats, probabilities
 from mf_infer.sampling_params import SamplingParams
+from mf_infer.search.distribution import Floats, probabilities
 
 
 def checked(logits_V: NDArray[np.float32], position: int) -> Floats:

@@ -2,7 +2,7 @@
 
 import re
 
-from mf_infer.tool_calls import Reading, as_call, read_json
+from mf_infer.tools.tool_calls import Reading, as_call, read_json
 
 _BEFORE = re.compile(r"[\s;]*")
 _TAUGHT = '"name": function name, "parameters"'

@@ -1,6 +1,6 @@
 """`<tool_call>{"name": …, "arguments": {…}}</tool_call>`: Hermes, Qwen 2.5 and 3, and many others."""
 
-from mf_infer.tool_calls import Reading, as_call, place_of, read_json
+from mf_infer.tools.tool_calls import Reading, as_call, place_of, read_json
 
 _BEGIN, _END = "<tool_call>", "</tool_call>"
 _OTHER_FORM = "<function="

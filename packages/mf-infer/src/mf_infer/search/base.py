@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from mf_infer.answer import Answer
-from mf_infer.distribution import Floats
+from mf_infer.search.answer import Answer
+from mf_infer.search.distribution import Floats
 
 Following = list[tuple[int, int]]
 """For each row that goes on: the number of the row that it continues, and its next token."""

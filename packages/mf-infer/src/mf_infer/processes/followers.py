@@ -47,7 +47,7 @@ def start_followers(processes: int, context: ContextSection) -> None:
     }
     places = [_place("MS_WORKER", rank) for rank in range(processes)]
     settings = {name: getattr(context, name) for name in ("device_target", "mode", "max_call_depth")}
-    command = [sys.executable, "-m", "mf_infer.follower", json.dumps(settings)]
+    command = [sys.executable, "-m", "mf_infer.processes.follower", json.dumps(settings)]
     os.environ.setdefault("GLOG_v", ERRORS_ONLY)
     for place in (_place("MS_SCHED", 0), *places[1:]):
         environment = {**os.environ, **job, **place}

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mf_infer.blocks import NOBODY
-from mf_infer.chunks import Chunk
-from mf_infer.runner import CellRunner
+from mf_infer.engine.blocks import NOBODY
+from mf_infer.engine.chunks import Chunk
+from mf_infer.engine.runner import CellRunner
 from mf_models.fused_decoding import fused_decoder
 from mf_models.layers.causal_lm import CausalLanguageModel
 

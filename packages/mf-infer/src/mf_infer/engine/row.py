@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from mf_infer.blocks import START, BlockPool, block_key
+from mf_infer.engine.blocks import START, BlockPool, block_key
 
 
 @dataclass(slots=True, eq=False)

@@ -10,10 +10,10 @@ from safetensors.numpy import load_file
 import mf_ckpt
 from mf_ckpt.cli import main
 from mf_config.problems import UserError
-from mf_infer.int8 import Int8Linear
 from mf_infer.llm import ON_CPU
-from mf_infer.loading import Source, cache_sizes, open_runner
-from mf_infer.run_file import read_run_file
+from mf_infer.loading.int8 import Int8Linear
+from mf_infer.loading.opening import Source, cache_sizes, open_runner
+from mf_infer.loading.run_file import read_run_file
 from mf_models.config_keys.quantization import QuantizationSection
 from mf_models.families.gpt2 import GPT2Config
 from mf_models.families.llama import LlamaConfig

@@ -1,0 +1,1 @@
+"""Several processes of a machine that compute one model."""

@@ -1,0 +1,1 @@
+"""Calls of tools in what a model writes."""
