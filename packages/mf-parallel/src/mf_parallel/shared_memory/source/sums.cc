@@ -30,7 +30,7 @@ constexpr int kMaxGroups = 256;
 constexpr int64_t kChunk = 64 * 1024;  // Floats: two chunks of each of a few ranks stay in a core's cache.
 constexpr int kLooks = 2000;
 constexpr int kNapSeconds = 1;
-constexpr int kMourningSeconds = 15;  // The launcher, which knows more, acts first.
+constexpr int kMourningSeconds = 3;  // The launcher, which knows more, acts first.
 
 struct alignas(64) Seat {  // Of one rank in one group.
   std::atomic<uint32_t> posted;  // (number of the chunk << 1) | buffer
