@@ -12,6 +12,7 @@ import pytest
 from mf_config.command_line import FAILURE
 from mf_train.cli import main
 from mf_train.launch.launcher import launch
+from mf_train.records.output import OutputFolder
 
 pytestmark = pytest.mark.multiproc
 
@@ -62,7 +63,7 @@ def program(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(("how", "wanted"), [("raises", "ended with status 1"), ("killed", "was ended by SIGKILL")])
 def test_the_end_of_one_process_ends_all_and_is_told(program: Path, capfd, how: str, wanted: str):
     folder = program.parent
-    status = launch([str(program), str(folder), how], 2, folder / "log")
+    status = launch([str(program), str(folder), how], 2, OutputFolder(folder))
     assert time.time() - float((folder / "ended").read_text()) < SOON_S
     assert status == FAILURE
     shown = capfd.readouterr()
@@ -75,9 +76,11 @@ def test_the_end_of_one_process_ends_all_and_is_told(program: Path, capfd, how: 
 
 def test_ctrl_c_twice_leaves_no_process(program: Path):
     folder = program.parent
-    words, log = [str(program), str(folder), "stubborn"], str(folder / "log")
-    code = "from pathlib import Path; from mf_train.launch.launcher import launch; "
-    code += f"launch({words!r}, 2, Path({log!r}))"
+    words = [str(program), str(folder), "stubborn"]
+    code = "from pathlib import Path\nfrom mf_train.launch.launcher import launch\n"
+    code += (
+        f"from mf_train.records.output import OutputFolder\nlaunch({words!r}, 2, OutputFolder(Path({str(folder)!r})))"
+    )
     launcher = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + TIMEOUT_S
     while not all((folder / f"begun-{rank}").exists() for rank in range(2)):

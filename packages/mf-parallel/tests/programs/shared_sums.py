@@ -45,15 +45,15 @@ class Divided(nn.Cell):
     def __init__(self, communicator: Communicator, a: np.ndarray, b: np.ndarray):
         super().__init__()
         self.a, self.b = ms.Parameter(Tensor(a), name="a"), ms.Parameter(Tensor(b), name="b")
-        self.enter = Enter(communicator)
+        self.enters = nn.CellList([Enter(communicator) for _ in range(3)])
         self.leaves = nn.CellList([Leave(communicator) for _ in range(3)])
 
     def construct(self, x: Tensor) -> Tensor:
         total = ops.zeros((), ms.float32)
-        entered = self.enter(x)
         for number in range(3):
-            inner = ops.square(ops.matmul(entered, self.a) * (number + 1))
-            total += self.leaves[number](ops.matmul(inner, self.b)).sum()
+            inner = ops.square(ops.matmul(self.enters[number](x), self.a) * (number + 1))
+            # `total += …` would have a wrong gradient in MindSpore 2.10.
+            total = total + self.leaves[number](ops.matmul(inner, self.b)).sum()
         return total
 
 

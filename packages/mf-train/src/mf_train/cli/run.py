@@ -38,8 +38,6 @@ def _launch(arguments: Namespace, document: Document, config: RunConfig) -> int:
     from mf_train.records.output import OutputFolder
 
     check_layout(document, config, arguments.workers)
-    output = OutputFolder(Path(config.output_dir))
-    output.make()
     command = ["-m", "mf_train", "run", arguments.config, "--set", "use_parallel=True"]
     for override in arguments.overrides:
         command += ["--set", override]
@@ -51,7 +49,7 @@ def _launch(arguments: Namespace, document: Document, config: RunConfig) -> int:
     if arguments.master_address is not None:
         port = arguments.master_port or SHARED_PORT
         machine = Machine(arguments.node_rank, arguments.local_workers, arguments.master_address, port)
-    return launch(command, arguments.workers, output.log(0).parent, machine)
+    return launch(command, arguments.workers, OutputFolder(Path(config.output_dir)), machine)
 
 
 def _check_machine(arguments: Namespace) -> None:

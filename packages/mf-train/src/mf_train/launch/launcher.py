@@ -16,6 +16,7 @@ from mf_parallel.launch import Machine, msrun_command, msrun_environment
 from mf_train.launch.lifeline import Lifeline
 from mf_train.launch.signals import StopRequest
 from mf_train.launch.worker_output import Follower, WorkerLogs
+from mf_train.records.output import OutputFolder
 
 _POLL_S = 0.2
 _ERRORS_ONLY = "3"
@@ -71,7 +72,7 @@ class _Running:
             self.msrun.wait()
 
 
-def launch(program: Sequence[str], workers: int, log_dir: Path, machine: Machine | None = None) -> int:
+def launch(program: Sequence[str], workers: int, output: OutputFolder, machine: Machine | None = None) -> int:
     """Run a Python program in several processes; standard output shows what the first one of this machine says.
 
     Ctrl-C and SIGTERM go on to the workers as a request to stop; given twice, they end everything at once. A process
@@ -80,16 +81,17 @@ def launch(program: Sequence[str], workers: int, log_dir: Path, machine: Machine
     Args:
         program: `-m`, a module and its arguments.
         workers: number of processes, on all machines together.
-        log_dir: gets `worker_N.log` and `msrun.log`.
+        output: in its folder of logs come `worker_N.log` and `msrun.log`.
         machine: this machine among several; None where all processes run on this one.
     Returns:
         2 where a process ended with a user's mistake, 1 where one failed otherwise, else 0.
     Raises:
-        UserError: the machines don't make up a job.
+        UserError: the machines don't make up a job, or nothing can be written to the output.
     """
+    log_dir = output.log(0).parent
     logs = WorkerLogs(log_dir, machine.first_rank if machine else 0, machine.rank if machine else 0)
     line = msrun_command(program, workers, log_dir, machine=machine)
-    log_dir.mkdir(parents=True, exist_ok=True)
+    output.make()
     logs.first.unlink(missing_ok=True)
     with logs.msrun.open("wb") as sink:
         running = _Running(
