@@ -204,7 +204,7 @@ def summarize(comparison: Comparison) -> dict[str, Any]:
         "title": comparison.title,
         "settings": dict(comparison.settings),
         "contenders": [
-            {"name": one.name, "command": one.command, "variables": dict(one.variables), **_versions(runs)}
+            {"name": one.name, "command": _names(one.command), "variables": dict(one.variables), **_versions(runs)}
             for one, runs in zip(comparison.contenders, comparison.runs, strict=True)
         ],
         "rounds": len(comparison.runs[0]),
@@ -323,6 +323,11 @@ def _run(contender: Contender) -> dict[str, Any]:
 def _spread(values: list[float]) -> dict[str, float]:
     lower, median, upper = statistics.quantiles(values, n=4, method="inclusive")
     return {"median": median, "lower": lower, "upper": upper, "least": min(values), "most": max(values)}
+
+
+def _names(command: Sequence[str]) -> list[str]:
+    """A command without the folders of the machine that it ran on."""
+    return [Path(word).name if Path(word).is_absolute() else word for word in command]
 
 
 def _versions(runs: list[dict[str, Any]]) -> dict[str, Any]:
