@@ -9,6 +9,8 @@ from mindspore import Tensor, mint, nn, ops
 from mf_parallel.collectives import AllGather, Communicator, piece
 from mf_parallel.regions import Leave
 
+_pick = ops.GatherD()
+
 _NO_ENTRY = -1e30
 """Logit of a row that only pads the vocabulary: its probability becomes exactly 0."""
 
@@ -58,7 +60,6 @@ class _Losses(nn.Cell):
         self.sum = ops.ReduceSum()
         self.exp = ops.Exp()
         self.log = ops.Log()
-        self.pick = ops.GatherD()
         self.one_hot = ops.OneHot()
         self.on = Tensor(1.0, ms.float32)
         self.off = Tensor(0.0, ms.float32)
@@ -73,9 +74,7 @@ class _Losses(nn.Cell):
         shifted_NV = logits_NV - self.max(maxima_RN, 0).reshape((-1, 1))
         powers_NV = self.exp(shifted_NV)
         own_N = labels_N - self.first
-        here_N = ops.logical_and(own_N >= 0, own_N < self.rows)
-        picked_N = self.pick(shifted_NV, 1, (own_N * here_N.astype(ms.int32)).reshape((-1, 1))).reshape((-1,))
-        sums_2N = self.sum_over_ranks(ops.stack((self.sum(powers_NV, -1), picked_N * here_N.astype(ms.float32))))
+        sums_2N = self.sum_over_ranks(ops.stack((self.sum(powers_NV, -1), _own_entries(shifted_NV, own_N))))
         return self.log(sums_2N[0]) - sums_2N[1], powers_NV / sums_2N[0].reshape((-1, 1)), own_N
 
     def bprop(self, logits_NV: Tensor, labels_N: Tensor, out: Losses, dout: Losses) -> tuple[Tensor, Tensor]:
@@ -119,8 +118,6 @@ class VocabularyLabelLogits(nn.Cell):
         """Takes the ranks that divide the vocabulary, and the rows of each."""
         super().__init__()
         self.first = communicator.position * rows
-        self.rows = rows
-        self.pick = ops.GatherD()
         self.leave = Leave(communicator)
 
     def construct(self, logits_NV: Tensor, labels_N: Tensor) -> Tensor:
@@ -133,7 +130,11 @@ class VocabularyLabelLogits(nn.Cell):
         Returns:
             [N], float32, the same on every rank.
         """
-        own_N = labels_N - self.first
-        here_N = ops.logical_and(own_N >= 0, own_N < self.rows)
-        picked_N = self.pick(logits_NV, 1, (own_N * here_N.astype(ms.int32)).reshape((-1, 1))).reshape((-1,))
-        return self.leave(picked_N * here_N.astype(ms.float32))
+        return self.leave(_own_entries(logits_NV, labels_N - self.first))
+
+
+def _own_entries(values_NV: Tensor, own_N: Tensor) -> Tensor:
+    """[N], the entry of each row at a place among this rank's [N]; 0 where that is outside, for another rank has it."""
+    here_N = ops.logical_and(own_N >= 0, own_N < values_NV.shape[1])
+    picked_N = _pick(values_NV, 1, (own_N * here_N.astype(ms.int32)).reshape((-1, 1))).reshape((-1,))
+    return picked_N * here_N.astype(ms.float32)
