@@ -43,15 +43,13 @@ def test_a_file_of_the_safetensors_library_comes_out_as_it_went_in(name: str, da
 
 
 def test_each_tensor_keeps_the_type_that_it_lay_in(data: Path, tmp_path: Path) -> None:
-    config, cell = mf_models.load(data / "llama_tied")
     with mf_ckpt.Writer(tmp_path / "mixed") as writer:
         for name, array in mf_ckpt.open(data / "llama_tied").items():
             writer.add(name, array, "F32" if "norm" in name else "BF16")
         writer.add_file("config.json", data / "llama_tied" / "config.json")
         writer.add_json("tokenizer_config.json", {"model_max_length": 64})
     mixed = mf_ckpt.open(tmp_path / "mixed")
-    config, cell = mf_models.load(tmp_path / "mixed")
-    mf_models.save(config, cell, tmp_path / "saved", like=tmp_path / "mixed")
+    mf_models.save(*mf_models.load(tmp_path / "mixed"), tmp_path / "saved", like=tmp_path / "mixed")
     saved = mf_ckpt.open(tmp_path / "saved")
     assert {name: saved.info(name) for name in saved} == {name: mixed.info(name) for name in mixed}
     assert all(np.array_equal(saved.raw(name), mixed.raw(name)) for name in mixed)

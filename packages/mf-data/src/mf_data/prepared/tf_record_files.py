@@ -52,8 +52,12 @@ class TfRecordFile:
         self.path = path
         if not path.is_file():
             raise UserError(f"{path}: no such file. Allowed: a TFRecord file.")
-        self._mapped = MappedFile(path) if compression is None else None
-        self._content = _decompressed(path, compression) if self._mapped is None else self._mapped.content
+        self._mapped: MappedFile | None = None
+        if compression is None:
+            self._mapped = MappedFile(path)
+            self._content = self._mapped.content
+        else:
+            self._content = _decompressed(path, compression)
         found = np.array(list(self._records()), np.int64).reshape(-1, 2)
         self.starts, self.lengths = found[:, 0], found[:, 1]
         self.columns: tuple[str, ...] = tuple(self.row(0)) if len(found) else ()
@@ -129,8 +133,7 @@ def find_tf_record_files(place: str | Path, key: str, compression: Compression |
     return [TfRecordFile(each, compression) for each in found]
 
 
-def _decompressed(path: Path, compression: Compression | None) -> NDArray[np.uint8]:
-    assert compression is not None
+def _decompressed(path: Path, compression: Compression) -> NDArray[np.uint8]:
     try:
         return np.frombuffer(_DECOMPRESS[compression](path.read_bytes()), np.uint8)
     except (zlib.error, EOFError, gzip.BadGzipFile) as error:

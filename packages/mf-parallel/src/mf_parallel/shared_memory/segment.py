@@ -79,13 +79,16 @@ def open_segment(rank: int, size: int, sum_over_job: Sum) -> Segment | None:
         """The statuses of all ranks."""
         return _gather(own, rank, size, sum_over_job)
 
-    library = None if os.environ.get(SWITCH) == "0" or size > _MOST_RANKS else compiled_library(_SOURCES, "sums")
+    library = None if _is_off() or size > _MOST_RANKS else compiled_library(_SOURCES, "sums")
     words = [secrets.randbits(_PART_BITS) for _ in range(_TOKEN_PARTS)] if rank == 0 else [0] * _TOKEN_PARTS
     given = np.zeros(size + _TOKEN_PARTS, np.float32)
     given[rank], given[size:] = library is None, words
     said = sum_over_job(given)
     if library is None or said[:size].any():
-        _say_why(rank, "there is no compiled library for it" if not _is_off() else "")
+        missing = (
+            f"{size} processes, at most {_MOST_RANKS}" if size > _MOST_RANKS else "no library is compiled for it"
+        )
+        _say_why(rank, "" if _is_off() else missing)
         return None
     token = sum(int(word) << (_PART_BITS * place) for place, word in enumerate(said[size:]))
     path = FOLDER / f"mf-{token:016x}"
