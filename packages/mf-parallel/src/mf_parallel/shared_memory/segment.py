@@ -85,9 +85,7 @@ def open_segment(rank: int, size: int, sum_over_job: Sum) -> Segment | None:
     given[rank], given[size:] = library is None, words
     said = sum_over_job(given)
     if library is None or said[:size].any():
-        missing = (
-            f"{size} processes, at most {_MOST_RANKS}" if size > _MOST_RANKS else "no library is compiled for it"
-        )
+        missing = f"{size} processes, at most {_MOST_RANKS}" if size > _MOST_RANKS else "no library is compiled for it"
         _say_why(rank, "" if _is_off() else missing)
         return None
     token = sum(int(word) << (_PART_BITS * place) for place, word in enumerate(said[size:]))
