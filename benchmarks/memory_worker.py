@@ -37,7 +37,7 @@ def main(size: str, folder: Path, width: str) -> None:
     from mf_train.start import start_process
     from mf_train.trainer import Trainer
 
-    file, output = folder / f"{size}.yaml", folder / width
+    file, output = folder / f"{size}.yaml", folder / f"{size}-{width}"
     file.write_text(run_configuration(size, folder), encoding="utf-8")
     own = [f"output_dir={output}", f"processor.tokenizer.tokenizer_file={output}/tokenizer.json"]
     config: RunConfig = decode(load(str(file), [*own, *(NARROW if width == "narrow" else ())]))

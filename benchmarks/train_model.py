@@ -1,4 +1,4 @@
-"""The runs that the training benchmarks measure: two sizes of a Llama on text that every Python has."""
+"""The runs that the training benchmarks measure: three sizes of a Llama on text that every Python has."""
 
 from pathlib import Path
 
@@ -6,9 +6,10 @@ SIZES = {
     # layers, width, inner width, vocabulary, tokens of a row, rows of a step
     "small": (6, 256, 704, 4096, 256, 8),
     "large": (12, 512, 1408, 16384, 512, 4),
+    "wide": (12, 1024, 2816, 16384, 512, 4),
 }
 HEADS, KV_HEADS = 8, 4
-BATCHES = {"small": 8, "large": 4}
+BATCHES = {"small": 8, "large": 4, "wide": 2}
 """Steps of a round. What programs round differently doubles every ten steps of the large model or so."""
 
 LEARNING_RATE, BETAS, EPSILON, DECAY, MAX_NORM = 1e-4, (0.9, 0.95), 1e-8, 0.1, 1.0

@@ -560,6 +560,14 @@ CASES = [
         "monitor_config.global_norm_spike_threshold",
         "says nothing while check_for_global_norm and use_skip_data_by_global_norm are off",
     ),
+    case(
+        "spikes-to-look-for",
+        {"run_mode": "train", "monitor_config.monitor_on": True, "monitor_config.loss_spike_window": 20},
+        {"monitor_config.skip_loss_spikes": True},
+        {"monitor_config.check_for_global_norm": True},
+        "monitor_config.loss_spike_window",
+        "says nothing while check_for_loss and skip_loss_spikes are off",
+    ),
 ]
 
 WITH_WHOLE_FILES = {"architecture-of-the-family", "architecture-is-built"}

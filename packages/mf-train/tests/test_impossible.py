@@ -117,3 +117,6 @@ def test_a_z_loss_needs_a_step_that_mf_divides(ascend_run: Path):
     check_automatic(decode(load(str(ascend_run))), mesh)
     with pytest.raises(UserError, match=r"^trainer\.z_loss_factor: MindSpore is given no strategies for this loss"):
         check_automatic(decode(load(str(ascend_run), ["trainer.z_loss_factor=1.e-4"])), mesh)
+    skips = "monitor_config={monitor_on: True, skip_loss_spikes: True}"
+    with pytest.raises(UserError, match=r"^monitor_config\.skip_loss_spikes: the stages of a pipeline"):
+        check_automatic(decode(load(str(ascend_run), [skips])), mesh)

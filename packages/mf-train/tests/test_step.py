@@ -278,20 +278,40 @@ def costs(model, input_ids_BT, labels_BT, document_starts_BT):
     return mint.ones_like(labels_BT).astype(ms.float32) * 3.0 * weight, (weight * weight, weight * 0.5)
 
 
+def step_of_costs(micro_batches: int) -> tuple[TrainingStep, Parameter]:
+    """A step of `costs` on batches of two rows, which puts the gradient in the weight's place."""
+    model = Weight()
+    rule = UpdateRule(slots_like_parameters(), shared_rate, keep_gradient)
+    update = ParameterUpdate(list(model.trainable_params()), rule, 0.0)
+    reduction = Reduction(TokenMean([(1,)], Communicator(0, range(1))), select_kernels().global_norm)
+    return TrainingStep(model, costs, update, reduction, StepRules(micro_batches=micro_batches)), update.parameters[0]
+
+
+IDS = np.zeros((2, 3), np.int32)
+THREE_TOKENS = Examples(IDS, IDS, np.array([[1, 0, 1], [0, 0, 1]], np.float32))
+
+
 @pytest.mark.parametrize("micro_batches", [1, 2])
 def test_what_the_network_adds_counts_once_for_each_token(micro_batches: int):
-    model = Weight()
-    update = ParameterUpdate(
-        list(model.trainable_params()), UpdateRule(slots_like_parameters(), shared_rate, keep_gradient), 0.0
-    )
-    mean = TokenMean([(1,)], Communicator(0, range(1)))
-    reduction = Reduction(mean, select_kernels().global_norm)
-    step = TrainingStep(model, costs, update, reduction, StepRules(micro_batches=micro_batches))
-    ids, weights = np.zeros((2, 3), np.int32), np.array([[1, 0, 1], [0, 0, 1]], np.float32)
-    outcome = step(Examples(ids, ids, weights), scale=4.0, number=1, learning_rate=1.0)
+    step, weight = step_of_costs(micro_batches)
+    outcome = step(THREE_TOKENS, scale=4.0, number=1, learning_rate=1.0)
     assert outcome.loss == pytest.approx(15)
     assert outcome.added_losses == {"layers.0.balance": 25.0, "layers.1.z": 2.5}
-    assert update.parameters[0].asnumpy() == pytest.approx([3 + 2 * 5 + 0.5])
+    assert weight.asnumpy() == pytest.approx([3 + 2 * 5 + 0.5])
+
+
+@pytest.mark.parametrize("micro_batches", [1, 2])
+def test_a_loss_that_is_too_large_changes_nothing(micro_batches: int):
+    """The loss is 15; what decides is the mean, not the sum of 45."""
+    step, weight = step_of_costs(micro_batches)
+    outcome = step(THREE_TOKENS, scale=4.0, number=1, learning_rate=1.0, largest_loss=15.0)
+    assert (outcome.loss, outcome.loss_spike, outcome.applied) == (15.0, True, False)
+    assert not outcome.overflow
+    assert not outcome.spike
+    assert weight.asnumpy() == [5]
+    outcome = step(THREE_TOKENS, scale=4.0, number=1, learning_rate=1.0, largest_loss=15.1)
+    assert (outcome.loss, outcome.loss_spike, outcome.applied) == (15.0, False, True)
+    assert weight.asnumpy() == pytest.approx([3 + 2 * 5 + 0.5])
 
 
 @pytest.mark.golden

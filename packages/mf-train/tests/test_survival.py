@@ -180,16 +180,16 @@ def test_what_was_done_before_rows_fail_is_saved_where_that_is_asked_for(
 def test_a_weight_that_is_no_number_ends_the_run_and_spares_the_checkpoints(
     run: Run, output: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
-    """From the third step on nothing is finite, so no weight changes, and no step more than ten passes."""
+    """From the third step on nothing is finite, so no weight changes, and no step more than seven passes."""
     step = TrainingStep.__call__
 
-    def step_of_nan(self: TrainingStep, examples: Any, *, scale: float, number: int, learning_rate: float) -> Any:
-        return step(self, examples, scale=scale if number < 3 else math.nan, number=number, learning_rate=learning_rate)
+    def step_of_nan(self: TrainingStep, examples: Any, *, scale: float, number: int, **others: float) -> Any:
+        return step(self, examples, scale=scale if number < 3 else math.nan, number=number, **others)
 
     monkeypatch.setattr(TrainingStep, "__call__", step_of_nan)
-    assert run("runner_config.epochs=3") == 1
-    assert "step 12: the gradients were not finite in 10 steps in a row" in capsys.readouterr().err
-    assert [line["overflow"] for line in lines_of(output)] == [False] * 2 + [True] * 10
+    assert run("runner_config.epochs=3", "monitor_config.not_finite_count_threshold=7") == 1
+    assert "step 9: the gradients were not finite in 7 steps in a row" in capsys.readouterr().err
+    assert [line["overflow"] for line in lines_of(output)] == [False] * 2 + [True] * 7
     reader = mf_ckpt.open(output / "checkpoint" / saved(output)[-1])
     assert all(np.isfinite(reader[name]).all() for name in reader)
     assert reader.trainer_state is not None and reader.trainer_state["counters"]["update"] == 2

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 import signal
 import subprocess
@@ -290,6 +291,26 @@ def test_spikes_end_a_run_that_asks_for_it(run_file: Path, tmp_path: Path, capsy
     assert main(words(run_file, "do_eval=False", f"monitor_config={limits}", f"optimizer={optimizer}")) == 1
     assert "step 2: the global norm of the gradients, now " in capsys.readouterr().err
     assert len(numbers_of(tmp_path / "output")) == 2
+
+
+LOSS_SPIKES = "monitor_on: True, loss_spike_factor: 1.1, loss_spike_window: 2, loss_spike_count_threshold: 3"
+
+
+def test_skipped_losses_train_nothing_and_a_resumed_run_skips_the_same(run_file: Path, tmp_path: Path, capsys):
+    """A rate by which the loss leaps up; from then on nothing changes, so that it stays there."""
+    limits = f"monitor_config={{{LOSS_SPIKES}, skip_loss_spikes: True}}"
+    settings = ("do_eval=False", limits, "lr_schedule.learning_rate=5.0", "runner_config.epochs=3")
+    whole = words(run_file, *settings, f"output_dir={tmp_path / 'whole'}")
+    assert main(whole) == 1
+    error = capsys.readouterr().err
+    ended = int(re.search(r"step (\d+): the loss, now [\d.]+, was at or above", error)[1])
+    assert f"step {ended - 1}: the loss " in error
+    assert f"step {ended - 2}: the loss " in error
+    begin = ended - 1
+    assert main([*words(run_file, *settings), "--stop-after", str(begin)]) == 0
+    assert main(words(run_file, *settings, "resume_training=True")) == 1
+    assert f"step {ended}: the loss, now " in capsys.readouterr().err
+    assert numbers_of(tmp_path / "output") == numbers_of(tmp_path / "whole")
 
 
 def test_evaluation_of_the_checkpoint_gives_the_numbers_of_the_run(run_file: Path, whole: Path, tmp_path: Path, capsys):

@@ -238,11 +238,11 @@ def test_overflows_of_a_run_move_its_scale_and_nothing_else(
     trace = json.loads((data / "c12-overflow.json").read_text())["trace"]
     step, numbers = TrainingStep.__call__, iter(trace)
 
-    def overflowing(self: TrainingStep, examples: Any, *, scale: float, number: int, learning_rate: float) -> Any:
+    def overflowing(self: TrainingStep, examples: Any, *, scale: float, number: int, **others: float) -> Any:
         now = next(numbers)
         assert now["overflow"] or number == now["optimizer_step_index"] + 1
         used = math.inf if now["overflow"] else scale
-        return step(self, examples, scale=used, number=number, learning_rate=learning_rate)
+        return step(self, examples, scale=used, number=number, **others)
 
     monkeypatch.setattr(TrainingStep, "__call__", overflowing)
     settings = (

@@ -11,7 +11,8 @@ class Counters:
 
     Attributes:
         step: batches consumed.
-        skipped: those among them that changed nothing, because gradients overflowed or no target counted.
+        skipped: those among them that changed nothing, because gradients overflowed, a number was a spike, or no
+            target counted.
         update: optimizer updates applied. It differs from `step - skipped` only after a resume with another batch
             size, which counts the steps anew.
         tokens: targets that counted in the loss.
@@ -57,4 +58,4 @@ class TrainingResult:
 
 
 class TrainingDivergedError(RuntimeError):
-    """The gradients stay infinite, undefined or too large, so that going on would train nothing."""
+    """Gradients stay infinite, undefined or too large, or the loss too high: going on would train nothing."""

@@ -1,12 +1,14 @@
 """The training loop: data, step, callbacks."""
 
 import logging
+import math
 import time
 from collections import deque
 from contextlib import ExitStack, closing
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
+from typing import NoReturn
 
 import mf_ckpt
 from mf_config import RunConfig
@@ -16,7 +18,7 @@ from mf_train.assemble import Job
 from mf_train.callback import Callback, Callbacks, Evaluation, RunInfo, StepInfo
 from mf_train.checkpoint.checkpoints import find_checkpoint
 from mf_train.checkpoint.sound_checkpoints import sound_or_before
-from mf_train.divergence import DivergenceGuard
+from mf_train.divergence import DivergenceGuard, skips_loss_spikes
 from mf_train.freed_memory import give_back_freed_memory
 from mf_train.launch.signals import StopRequest
 from mf_train.observers import observers
@@ -86,6 +88,7 @@ class Trainer:
             can_save_alone=lambda: self._processes.size == 1 and not self._is_in_step,
             evaluate=self._evaluate if config.do_eval else None,
             own_part=lambda: self._job.own_part,
+            remote_save_url=config.remote_save_url,
         )
         self._callbacks = self._make_callbacks(config)
 
@@ -102,6 +105,7 @@ class Trainer:
         with (
             self._claim,
             StopRequest() as stop,
+            self._callbacks.told_when_files_are_complete(),
             self._job.checkpoints,
             closing(self._callbacks),
             closing(self._job.data),
@@ -112,8 +116,11 @@ class Trainer:
             while counters.step < result.total_steps and not result.stopped_by:
                 self._callbacks.on_step_begin(counters.step + 1)
                 info = self._do_step()
+                # Before a callback saves what the guard knows.
+                verdict = self._guard.verdict(info.loss, info.grad_norm, info.overflow, self._loss_scale.stuck)
                 self._callbacks.on_step_end(info)
-                self._check_progress(info)
+                if verdict:
+                    self._give_up(f"step {info.step}: {verdict}")
                 result.stopped_by = self._reason_to_stop(stop)
                 if self._evaluation_is_due():
                     self._evaluate()
@@ -151,7 +158,10 @@ class Trainer:
         scale = self._loss_scale.value
         examples = job.data.next_examples(counters.batch)
         self._is_in_step = True
-        outcome = job.step(examples, scale=scale, number=counters.update + 1, learning_rate=rates)
+        largest_loss = self._guard.loss_spike if skips_loss_spikes(job.config) else math.inf
+        outcome = job.step(
+            examples, scale=scale, number=counters.update + 1, learning_rate=rates, largest_loss=largest_loss
+        )
         seconds = time.perf_counter() - begin
         epoch = job.data.training.epoch_of(counters.batch) + 1
         self._loss_scale.update(outcome.overflow)
@@ -167,6 +177,9 @@ class Trainer:
         if outcome.spike:
             what = "step %d: the global norm %.4g is a spike, so the step changes nothing"
             _log.warning(what, counters.step, outcome.grad_norm)
+        if outcome.loss_spike:
+            what = "step %d: the loss %.4g is a spike, so the step changes nothing"
+            _log.warning(what, counters.step, outcome.loss)
         return StepInfo(
             step=counters.step,
             total_steps=job.total_steps,
@@ -184,13 +197,11 @@ class Trainer:
             seconds_left=fmean(self._step_seconds) * (job.total_steps - counters.step),
         )
 
-    def _check_progress(self, info: StepInfo) -> None:
-        """Give up where going on would train nothing."""
-        verdict = self._guard.verdict(info.grad_norm, info.overflow, self._loss_scale.stuck)
-        if verdict:
-            self._job.checkpoints.wait()
-            saved = self._result.checkpoint or mf_ckpt.latest(self.output.checkpoints)
-            raise TrainingDivergedError(f"step {info.step}: {verdict}. Newest checkpoint: {saved or 'none'}.")
+    def _give_up(self, why: str) -> NoReturn:
+        """End a run that would train nothing if it went on."""
+        self._job.checkpoints.wait()
+        saved = self._result.checkpoint or mf_ckpt.latest(self.output.checkpoints)
+        raise TrainingDivergedError(f"{why}. Newest checkpoint: {saved or 'none'}.")
 
     def _evaluate(self) -> None:
         """Evaluate where the run does so and has not just done it, and tell the callbacks."""
@@ -249,6 +260,9 @@ class Trainer:
         else:
             self._counters.step = self._counters.rows_begin + self._job.data.training.step_of(state["data"])
         self._loss_scale.restore(state["loss_scale"])
+        # Checkpoints of earlier versions have none.
+        if "guard" in state:
+            self._guard.restore(state["guard"])
         _log.info("resumed from %s, %d of %d steps done", path, self._counters.step, total)
         if total != state["total_steps"]:
             _log.info("the run has %d steps now, not %d; a schedule of all steps follows", total, state["total_steps"])
@@ -266,6 +280,7 @@ class Trainer:
             "counters": asdict(self._counters),
             "total_steps": self._job.total_steps,
             "loss_scale": self._loss_scale.state(),
+            "guard": self._guard.state(),
             "data": self._job.data.training.state(self._counters.batch),
         }
         self._result.checkpoint = self._job.checkpoints.save(self._counters.step, state, keep, in_background)

@@ -1,5 +1,7 @@
 """What a simulated process compiles: the training step of one rank of a layout."""
 
+import math
+
 import numpy as np
 from mindspore.communication import get_rank
 
@@ -36,4 +38,4 @@ def operators_of(run_file: str, settings: list[str], size: int) -> dict[str, int
     step = WholeStep(loss, MeanUpdate(update, division.reduction(update, kernels), GradientLimits(1.0)))
     ids_BT = np.zeros((2, 12), np.int32)
     examples = Examples(ids_BT, ids_BT, np.ones((2, 12), np.float32))
-    return dict(compile_graph(step, *tensors_of(examples), *scalar_tensors((1.0, 1, 0.0))).operators())
+    return dict(compile_graph(step, *tensors_of(examples), *scalar_tensors((1.0, 1, 0.0, math.inf))).operators())

@@ -30,22 +30,35 @@ def profile_without_tuning(checked: Checked) -> Iterator[Finding]:
         yield Finding("auto_tune", "True counts as False while profile is on", "False")
 
 
-_SPIKE_KEYS = ("global_norm_spike_threshold", "global_norm_spike_count_threshold")
+_NORM_KEYS = ("global_norm_spike_threshold", "global_norm_spike_count_threshold")
+_LOSS_KEYS = ("loss_spike_factor", "loss_spike_window", "loss_spike_count_threshold")
 
 
-@rule("spikes-to-look-for", Severity.NOTE, "monitor_config.global_norm_spike_threshold", "use_skip_data_by_global_norm")
+@rule(
+    "spikes-to-look-for",
+    Severity.NOTE,
+    "monitor_config.global_norm_spike_threshold",
+    "use_skip_data_by_global_norm",
+    "monitor_config.loss_spike_factor",
+)
 def spikes_to_look_for(checked: Checked) -> Iterator[Finding]:
-    """What a spike of the global norm is says something only where spikes stop the run or are skipped."""
+    """What a spike is says something only where spikes stop the run or are skipped."""
     config = checked.config
     monitor = config.monitor_config
     if not (checked.trains and monitor.monitor_on):
         return
-    if monitor.check_for_global_norm or config.use_skip_data_by_global_norm:
-        return
-    for name in _SPIKE_KEYS:
-        if checked.is_written(f"monitor_config.{name}"):
-            what = "says nothing while check_for_global_norm and use_skip_data_by_global_norm are off"
-            yield Finding(f"monitor_config.{name}", what)
+    looked_for = (
+        (
+            _NORM_KEYS,
+            monitor.check_for_global_norm or config.use_skip_data_by_global_norm,
+            "check_for_global_norm and use_skip_data_by_global_norm",
+        ),
+        (_LOSS_KEYS, monitor.check_for_loss or monitor.skip_loss_spikes, "check_for_loss and skip_loss_spikes"),
+    )
+    for names, is_on, switches in looked_for:
+        for name in names:
+            if not is_on and checked.is_written(f"monitor_config.{name}"):
+                yield Finding(f"monitor_config.{name}", f"says nothing while {switches} are off")
 
 
 RULES = (recorded_steps, recorded_collectives, profile_without_tuning, spikes_to_look_for)

@@ -62,6 +62,31 @@ class MonitorSection:
     global_norm_spike_count_threshold: int = key(
         "Spikes in a row that stop the run, with either of the two.", 10, minimum=1, needs="monitor_on"
     )
+    check_for_loss: bool = key("Stop at spikes of the loss.", False, needs="monitor_on")
+    skip_loss_spikes: bool = key("Leave out the updates of steps whose loss is a spike.", False, needs="monitor_on")
+    loss_spike_factor: float = key(
+        "A loss of at least so many times the mean of those before is a spike, with check_for_loss or "
+        "skip_loss_spikes; spikes are no part of the mean.",
+        2.0,
+        above=1,
+        needs="monitor_on",
+    )
+    loss_spike_window: int = key(
+        "Steps before that the mean is of; no loss is a spike until there are so many.",
+        100,
+        minimum=1,
+        unit="steps",
+        needs="monitor_on",
+    )
+    loss_spike_count_threshold: int = key(
+        "Spikes of the loss in a row that stop the run, with either of the two.", 10, minimum=1, needs="monitor_on"
+    )
+    not_finite_count_threshold: int = key(
+        "Steps in a row without finite gradients, at a loss scale that can't go lower, that stop the run.",
+        10,
+        minimum=1,
+        unit="steps",
+    )
 
     def problems(self) -> Iterator[tuple[str, str, str]]:
         """What is wrong: key name, what, what is allowed."""

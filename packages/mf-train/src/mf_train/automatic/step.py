@@ -3,6 +3,7 @@
 Legend: B rows, T tokens.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -122,7 +123,10 @@ class AutomaticStep(nn.Cell):
         self.one, self.below_all = Tensor(1.0, ms.float32), float("-inf")
         # Inputs would count as rows that the ranks share.
         self.scalars = ParameterTuple(
-            [Parameter(value, name=f"step.{name}") for name, value in zip(SCALARS, any_scalars(update), strict=True)]
+            [
+                Parameter(value, name=f"step.{name}")
+                for name, value in zip(SCALARS, any_scalars(update)[: len(SCALARS)], strict=True)
+            ]
         )
 
     @ops.composite.base.add_flags(has_effect=True)
@@ -250,8 +254,18 @@ class DividedStep:
             self.graph.compile(*arrays)
         self._check()
 
-    def __call__(self, examples: Examples, *, scale: float, number: int, learning_rate: Rates) -> Outcome:
+    def __call__(
+        self,
+        examples: Examples,
+        *,
+        scale: float,
+        number: int,
+        learning_rate: Rates,
+        largest_loss: float = math.inf,
+    ) -> Outcome:
         """Do one step; see `mf_train.step.training_step.TrainingStep`. The loss has in it what the network adds.
+
+        A largest loss is no part of it: not every stage of a pipeline knows the loss.
 
         Raises:
             UserError: the compiler searches for the layout, so that nothing says what this rank's weights are.
@@ -272,4 +286,4 @@ class DividedStep:
         for parameter, value in zip(self.graph.scalars, scalar_tensors((scale, number, learning_rate)), strict=True):
             parameter.set_data(value)
         loss, norm = self.graph(*(array for array in tensors_of(shares) if array is not None))
-        return outcome_of(loss, norm, Tensor(tokens, ms.float32), self.graph.limits)
+        return outcome_of((loss, norm, Tensor(tokens, ms.float32)), self.graph.limits, largest_loss)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from mf_config import RunConfig
 from mf_config.layout import Mesh
 from mf_config.problems import UserError
+from mf_train.divergence import skips_loss_spikes
 
 _OTHER = "parallel.parallel_mode 3 (HYBRID_PARALLEL), by which mf divides the work itself"
 
@@ -50,6 +51,11 @@ def _problems(config: RunConfig, mesh: Mesh) -> Iterator[str]:
         yield f"model.model_config.pet_config: adapters have no strategies. Allowed: none, or {_OTHER}."
     if getattr(config.trainer, "z_loss_factor", 0.0) > 0:
         yield f"trainer.z_loss_factor: MindSpore is given no strategies for this loss. Allowed: 0, or {_OTHER}."
+    if skips_loss_spikes(config):
+        yield (
+            "monitor_config.skip_loss_spikes: the stages of a pipeline that MindSpore divides don't know the loss. "
+            f"Allowed: False, or {_OTHER}."
+        )
     if config.do_eval:
         yield f"do_eval: MindSpore divides the training step alone. Allowed: False, or {_OTHER}."
 

@@ -4,6 +4,7 @@ Legend: B rows, T tokens, D model dim.
 """
 
 import gc
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -66,7 +67,15 @@ class PipelineStep:
             graphs.compile(batch)
         self._end.compile(*any_scalars(self._end.mean_update.update))
 
-    def __call__(self, examples: Examples, *, scale: float, number: int, learning_rate: Rates) -> Outcome:
+    def __call__(
+        self,
+        examples: Examples,
+        *,
+        scale: float,
+        number: int,
+        learning_rate: Rates,
+        largest_loss: float = math.inf,
+    ) -> Outcome:
         """Do one step; see `mf_train.step.training_step.TrainingStep`."""
         batch = _MicroBatches(examples, self._work, scale)
 
@@ -77,8 +86,8 @@ class PipelineStep:
         flow = _Flow(self._graphs, self._transfers, batch, begin)
         for action in self._work.actions:
             flow.do(action)
-        loss, norm, tokens = self._end(*scalar_tensors((scale, number, learning_rate)))
-        return outcome_of(loss, norm, tokens, self._rules.limits)
+        scalars = self._end(*scalar_tensors((scale, number, learning_rate, largest_loss)))
+        return outcome_of(scalars, self._rules.limits, largest_loss)
 
 
 class _MicroBatches:

@@ -100,6 +100,7 @@ class MeanUpdate(nn.Cell):
         scale: Tensor,
         number: Tensor,
         learning_rate: Tensor,
+        largest_loss: Tensor,
     ) -> Scalars:
         """Mean loss, gradient norm and token count over all ranks, scalars float32.
 
@@ -110,6 +111,7 @@ class MeanUpdate(nn.Cell):
             scale: [], loss scale.
             number: [], number of this update, 1 for the first.
             learning_rate: [], or [K], see `mf_train.step.update.ParameterUpdate`.
+            largest_loss: [], the mean loss from which on nothing is updated.
         """
         loss, tokens, gradients = self.token_mean(loss_sum, token_count, gradients)
         if self.own_figures is not None:
@@ -119,8 +121,8 @@ class MeanUpdate(nn.Cell):
         if self.max_norm is not None:
             limit = self.max_norm / (norm + _NORM_MARGIN)
             factor = factor * ops.minimum(limit, ops.ones_like(limit))
-        # A norm that is no number is below nothing. Without a target an update would only decay weights and moments.
-        if norm < self.spike and tokens > 0:
+        # What is no number is below nothing. Without a target an update would only decay weights and moments.
+        if norm < self.spike and loss < largest_loss and tokens > 0:
             scaled: tuple[Tensor, ...] = ()
             for gradient in gradients:
                 gradient = gradient * factor
@@ -146,15 +148,13 @@ class WholeStep(KeptGraph):
         labels_BT: Tensor,
         weights_BT: Tensor,
         document_starts_BT: Tensor | None,
-        scale: Tensor,
-        number: Tensor,
-        learning_rate: Tensor,
+        *scalars: Tensor,
     ) -> tuple[Tensor, ...]:
-        """See `MeanUpdate.construct`; what the network adds to the loss follows, see `LossSum`."""
+        """See `MeanUpdate.construct`, also for scalars; what the network adds to the loss follows, see `LossSum`."""
         (_, loss_sum, added), gradients = self.differentiate(
-            input_ids_BT, labels_BT, weights_BT, document_starts_BT, scale
+            input_ids_BT, labels_BT, weights_BT, document_starts_BT, scalars[0]
         )
-        result: Scalars = self.mean_update(loss_sum, weights_BT.sum(), gradients, scale, number, learning_rate)
+        result: Scalars = self.mean_update(loss_sum, weights_BT.sum(), gradients, *scalars)
         return (*result, *added)
 
 
@@ -252,11 +252,11 @@ class EndOfStep(KeptGraph):
         self.sums = sums
         self.mean_update = mean_update
 
-    def construct(self, scale: Tensor, number: Tensor, learning_rate: Tensor) -> Scalars:
+    def construct(self, scale: Tensor, number: Tensor, learning_rate: Tensor, largest_loss: Tensor) -> Scalars:
         """See `MeanUpdate.construct`."""
         gradients: tuple[Tensor, ...] = ()
         for held in self.sums.gradients:
             gradients = (*gradients, held)
-        sums = self.sums
-        result: Scalars = self.mean_update(sums.loss, sums.tokens, gradients, scale, number, learning_rate)
+        loss, tokens = self.sums.loss, self.sums.tokens
+        result: Scalars = self.mean_update(loss, tokens, gradients, scale, number, learning_rate, largest_loss)
         return result

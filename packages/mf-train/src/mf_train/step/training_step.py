@@ -41,8 +41,9 @@ class Outcome:
         loss: mean loss of the global batch's tokens, in nats.
         grad_norm: global norm of the mean loss's gradients before clipping.
         tokens: targets that counted, over all ranks.
-        overflow: whether the gradients were not finite, so that nothing changed.
+        overflow: whether the gradients or the loss were not finite, so that nothing changed.
         spike: whether the norm was finite and too large for an update.
+        loss_spike: whether the loss was finite and too large for an update.
         added_losses: what the network added to the mean loss, by name; of this rank's rows, and not in `loss`.
     """
 
@@ -51,27 +52,32 @@ class Outcome:
     tokens: int
     overflow: bool
     spike: bool = False
+    loss_spike: bool = False
     added_losses: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def applied(self) -> bool:
         """Whether parameters and optimizer state changed."""
-        return not (self.overflow or self.spike) and self.tokens > 0
+        return not (self.overflow or self.spike or self.loss_spike) and self.tokens > 0
 
 
-def outcome_of(loss: Tensor, norm: Tensor, tokens: Tensor, limits: GradientLimits) -> Outcome:
+def outcome_of(scalars: Scalars, limits: GradientLimits, largest_loss: float) -> Outcome:
     """What a step reports, from the scalars that its graph gives.
 
     Args:
-        loss: see `Outcome`, [], as the others.
-        norm: see `Outcome`.
-        tokens: see `Outcome`.
+        scalars: loss, norm and tokens, see `Outcome`, [] each.
         limits: see `StepRules`.
+        largest_loss: see `TrainingStep.__call__`.
     """
-    grad_norm = float(norm.asnumpy())
-    is_finite = math.isfinite(grad_norm)
+    loss, grad_norm, tokens = (tensor.asnumpy().item() for tensor in scalars)
+    is_finite = math.isfinite(grad_norm) and math.isfinite(loss)
     return Outcome(
-        float(loss.asnumpy()), grad_norm, int(tokens.asnumpy()), not is_finite, is_finite and grad_norm >= limits.spike
+        loss,
+        grad_norm,
+        int(tokens),
+        not is_finite,
+        is_finite and grad_norm >= limits.spike,
+        is_finite and loss >= np.float32(largest_loss),
     )
 
 
@@ -158,24 +164,34 @@ class TrainingStep:
         gc.collect()
         self._graphs.compile(examples)
 
-    def __call__(self, examples: Examples, *, scale: float, number: int, learning_rate: Rates) -> Outcome:
+    def __call__(
+        self,
+        examples: Examples,
+        *,
+        scale: float,
+        number: int,
+        learning_rate: Rates,
+        largest_loss: float = math.inf,
+    ) -> Outcome:
         """Do one step.
 
-        Where the gradients are not finite or a spike, or no target counts, no parameter and no optimizer state changes.
+        Where the gradients are not finite, they or the loss are a spike, or no target counts, no parameter and no
+        optimizer state changes.
 
         Args:
             examples: this rank's rows.
             scale: loss scale.
             number: the update's number, from 1.
             learning_rate: of this update; with several `rate_kinds` of the optimizer, that of each.
+            largest_loss: the loss from which on it is a spike, rounded to float32.
         """
 
         def begin_part(row: int) -> None:
             self._rules.set_dropout_key(self._dropout_key, examples, number, row)
 
-        scalars, added = self._graphs.run(examples, (scale, number, learning_rate), begin_part)
+        scalars, added = self._graphs.run(examples, (scale, number, learning_rate, largest_loss), begin_part)
         return replace(
-            outcome_of(*scalars, self._rules.limits),
+            outcome_of(scalars, self._rules.limits, largest_loss),
             added_losses=dict(zip(self._loss_names, _means(added), strict=True)),
         )
 
@@ -194,7 +210,7 @@ class _OneGraph:
 
         Args:
             examples: this rank's rows.
-            numbers: scale, number of the update and learning rate.
+            numbers: scale, number of the update, learning rate and largest loss.
             begin: is told the first of the rows that are differentiated next.
         Returns:
             Mean loss, gradient norm and tokens; and for each micro batch what the network adds to its mean loss.
@@ -236,9 +252,9 @@ def _means(added: Sequence[Sequence[Tensor]]) -> list[float]:
 
 
 def any_scalars(update: ParameterUpdate | ShardedUpdate) -> tuple[Tensor, ...]:
-    """Some loss scale, number of an update and learning rate, to compile with."""
+    """Some loss scale, number of an update, learning rate and largest loss, to compile with."""
     kinds = len(update.rate_kinds)
-    return scalar_tensors((1.0, 1, 0.0 if kinds == 1 else (0.0,) * kinds))
+    return scalar_tensors((1.0, 1, 0.0 if kinds == 1 else (0.0,) * kinds, math.inf))
 
 
 def scalar_tensors(numbers: Sequence[Rates]) -> tuple[Tensor, ...]:
