@@ -102,8 +102,11 @@ def test_activations_by_hand() -> None:
     assert on_card(parts).memory[0].activations == 2 * TOKENS * (BLOCKS * kept + 2 * WIDTH)
     (memory,) = on_card(replace(parts, back_end=BackEnd.MINDSPORE)).memory
     assert memory.activations == 2 * TOKENS * (BLOCKS * kept - INNER // 2 + 2 * WIDTH)
-    # The CPU computes in float32, and keeps the scores.
+    # The CPU computes in float32.
     (memory,) = on_card(layout(), "CPU").memory
+    assert memory.activations == 4 * TOKENS * (BLOCKS * kept + 2 * WIDTH)
+    scored = replace(device_card("CPU"), fused_attention=False)
+    (memory,) = estimate(layout(), scored, "float32").memory
     assert memory.activations == 4 * TOKENS * (BLOCKS * (kept + TOKENS) + 2 * WIDTH)
 
 

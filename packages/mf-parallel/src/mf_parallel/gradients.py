@@ -6,13 +6,14 @@ hands in sums; sums are added and divided once.
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 from mindspore import Tensor, mint, nn, ops
 from mindspore import dtype as mstype
 
 from mf_parallel.buckets import plan_buckets
 from mf_parallel.collectives import Communicator
+from mf_parallel.tensor_tuples import each, flattened, picked
 
 BUCKET_BYTES = 16 * 1024 * 1024
 """Long enough that the fixed cost of a message (3 ms between CPU processes) is lost in its transfer."""
@@ -42,7 +43,9 @@ class TokenMean(nn.Cell):
         self.shapes = ((), (), *map(tuple, shapes))
         groups = (communicator, communicator, *(others or [communicator] * len(shapes)))
         self.messages = tuple(_messages(groups, [math.prod(shape) for shape in self.shapes], bucket_bytes))
-        self.sums = nn.CellList([groups[message[0][0]].sum_cell for message in self.messages])
+        self.sums = nn.CellList([groups[positions[0]].sum_cell for positions, _, _ in self.messages])
+        sent = [position for positions, _, _ in self.messages for position in positions]
+        self.places = tuple(sent.index(position) for position in range(len(self.shapes)))
         self.alone = all(group.size == 1 for group in groups)
 
     def construct(
@@ -62,29 +65,21 @@ class TokenMean(nn.Cell):
         totals = self._sum_over_ranks((loss_sum, token_count, *gradients))
         tokens = totals[1]
         per_token = 1.0 / mint.clamp(tokens, min=1.0)
-        means: tuple[Tensor, ...] = ()
-        for total in totals[2:]:
-            means += (total * per_token,)
-        return totals[0] * per_token, tokens, means
+        return totals[0] * per_token, tokens, each(ops.partial(_times, per_token), totals[2:])
 
     def _sum_over_ranks(self, values: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """Values of the declared shapes to their float32 sums of the same shapes."""
-        sums: tuple[Tensor, ...] = ()
+        widened: tuple[Tensor, ...] = each(_widened, values)
         if self.alone:
-            for value in values:
-                sums += (ops.cast(value, mstype.float32),)
-            return sums
-        found = list(values)
+            return widened
+        found: tuple[Tensor, ...] = ()
         last = values[0]
-        for number, message in enumerate(self.messages):
-            flat: tuple[Tensor, ...] = ()
-            for position, _, _ in message:
-                flat += (ops.cast(values[position], mstype.float32).reshape(-1),)
+        for number, (positions, starts, stops) in enumerate(self.messages):
+            parts = picked(widened, positions)
             # Nothing else orders the messages, and ranks that send them in different orders would wait forever.
-            last = self.sums[number](ops.depend(mint.cat(flat), last))
-            for position, start, stop in message:
-                found[position] = last[start:stop].reshape(self.shapes[position])
-        return tuple(found)
+            last = self.sums[number](ops.depend(mint.cat(each(flattened, parts)), last))
+            found = found + each(ops.partial(_cut, last), parts, starts, stops)
+        return picked(found, self.places)
 
 
 class PiecewiseNorm(nn.Cell):
@@ -114,15 +109,29 @@ class PiecewiseNorm(nn.Cell):
         return self.sqrt(self.sum(total.reshape((1,))).reshape(()))
 
 
-Place = tuple[int, int, int]
-"""A tensor's position in the list of all, and where it starts and ends in a message."""
+def _times(factor: Tensor, tensor: Tensor) -> Tensor:
+    return tensor * factor
 
 
-def _messages(groups: Sequence[Communicator], sizes: Sequence[int], bucket_bytes: int) -> Iterator[tuple[Place, ...]]:
+def _widened(tensor: Tensor) -> Tensor:
+    return ops.cast(tensor, mstype.float32)
+
+
+def _cut(message: Tensor, like: Tensor, start: int, stop: int) -> Tensor:
+    """A tensor out of a message, shaped like what was put in."""
+    return message[start:stop].reshape(like.shape)
+
+
+_Numbers = tuple[int, ...]
+Message = tuple[_Numbers, _Numbers, _Numbers]
+"""Positions of its tensors in the list of all, and where each starts and ends in the message."""
+
+
+def _messages(groups: Sequence[Communicator], sizes: Sequence[int], bucket_bytes: int) -> Iterator[Message]:
     """Neighbouring tensors that the same ranks add up share messages; loss and count are at the head of the first."""
     for ranks in dict.fromkeys(group.ranks for group in groups):
         members = [position for position, group in enumerate(groups) if group.ranks == ranks]
         for bucket in plan_buckets([sizes[position] for position in members], bucket_bytes // _FLOAT32_BYTES):
             inside = [members[index] for index in bucket]
-            bounds = pairwise(accumulate((sizes[position] for position in inside), initial=0))
-            yield tuple((position, *bound) for position, bound in zip(inside, bounds, strict=True))
+            bounds = tuple(accumulate((sizes[position] for position in inside), initial=0))
+            yield tuple(inside), bounds[:-1], bounds[1:]

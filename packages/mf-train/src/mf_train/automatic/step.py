@@ -16,6 +16,7 @@ from mindspore.parallel.nn import GradAccumulation, Pipeline
 
 from mf_config.problems import UserError
 from mf_parallel.automatic.context import AutomaticParallelism
+from mf_parallel.tensor_tuples import each, picked
 from mf_train.step.batch_tensors import tensors_of
 from mf_train.step.gradient_limits import NO_LIMITS, GradientLimits
 from mf_train.step.rate_kinds import Rates
@@ -90,10 +91,11 @@ class GlobalNorm(nn.Cell):
 
     def construct(self, gradients: tuple[Tensor, ...]) -> Tensor:
         """[]."""
-        squares: tuple[Tensor, ...] = ()
-        for gradient in gradients:
-            squares = (*squares, self.expand(self.sum(self.square(gradient), ()).astype(ms.float32), 0))
-        return ops.sqrt(ops.addn(squares)).reshape(())
+        return ops.sqrt(ops.addn(each(self.sum_of_squares, gradients))).reshape(())
+
+    def sum_of_squares(self, gradient: Tensor) -> Tensor:
+        """[1]."""
+        return self.expand(self.sum(self.square(gradient), ()).astype(ms.float32), 0)
 
 
 class AutomaticStep(nn.Cell):
@@ -161,12 +163,7 @@ class AutomaticStep(nn.Cell):
             limit = self.max_norm / (norm + _NORM_MARGIN)
             factor = factor * ops.minimum(limit, ops.ones_like(limit))
         if norm < self.spike:
-            scaled: tuple[Tensor, ...] = ()
-            for gradient in gradients:
-                gradient = gradient.astype(ms.float32) * factor
-                if self.max_value is not None:
-                    gradient = mint.clamp(gradient, -self.max_value, self.max_value)
-                scaled = (*scaled, gradient)
+            scaled = each(ops.partial(self.limited, factor), gradients)
             loss = ops.depend(loss, self.update(scaled, self.scalars[1], self.scalars[2]))
         return loss, norm
 
@@ -176,19 +173,22 @@ class AutomaticStep(nn.Cell):
         Args:
             gradients: of all weights, as MindSpore gives them.
         """
-        found: tuple[Tensor, ...] = ()
-        for place in self.held:
-            gradient = gradients[place]
-            if self.sums_up:
-                held = self.sums[place]
-                # Where the optimizer is divided, the gradient is this rank's share of the sum; else the sum is held.
-                gradient = (gradient if self.shares else ops.depend(held, gradient)) * self.one
-                # Nothing is below that, not even what overflowed. Zeros as such would be constants of the graph, whose
-                # memory counts.
-                zeros = (ops.depend(held, gradient) < self.below_all).astype(held.dtype)
-                gradient = ops.depend(gradient, ops.assign(held, zeros))
-            found = (*found, gradient)
-        return found
+        found: tuple[Tensor, ...] = picked(gradients, self.held)
+        return each(self.taken, found, picked(self.sums, self.held)) if self.sums_up else found
+
+    def taken(self, gradient: Tensor, held: Parameter) -> Tensor:
+        """The sum over the micro batches of one gradient; it begins anew after that."""
+        # Where the optimizer is divided, the gradient is this rank's share of the sum; else the sum is held.
+        gradient = (gradient if self.shares else ops.depend(held, gradient)) * self.one
+        # Nothing is below that, not even what overflowed. Zeros as such would be constants of the graph, whose memory
+        # counts.
+        zeros = (ops.depend(held, gradient) < self.below_all).astype(held.dtype)
+        return ops.depend(gradient, ops.assign(held, zeros))
+
+    def limited(self, factor: Tensor, gradient: Tensor) -> Tensor:
+        """A gradient as the optimizer takes it."""
+        gradient = gradient.astype(ms.float32) * factor
+        return gradient if self.max_value is None else mint.clamp(gradient, -self.max_value, self.max_value)
 
 
 def loss_of_rows(model: nn.Cell, objective: Callable[..., Any], parallelism: AutomaticParallelism, parts: int) -> Any:

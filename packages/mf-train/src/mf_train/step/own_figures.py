@@ -6,6 +6,8 @@ import mindspore as ms
 import numpy as np
 from mindspore import Parameter, Tensor, nn, ops
 
+from mf_parallel.tensor_tuples import each
+
 
 class OwnFigures(nn.Cell):
     """Keeps these numbers of the last step in tensors that the host can read, for runs that record them."""
@@ -26,10 +28,7 @@ class OwnFigures(nn.Cell):
             gradients: of the mean loss of all processes, times the loss scale; pieces where they are divided.
             scale: [], loss scale.
         """
-        squares: tuple[Tensor, ...] = ()
-        for gradient in gradients:
-            squares = (*squares, ops.square(gradient.astype(ms.float32)).sum())
-        kept = ops.assign(self.norms, ops.sqrt(ops.stack(squares)) / scale)
+        kept = ops.assign(self.norms, ops.sqrt(ops.stack(each(_sum_of_squares, gradients))) / scale)
         return ops.depend(ops.assign(self.rows, ops.stack((loss_sum, token_count))), kept)
 
     @property
@@ -42,6 +41,10 @@ class OwnFigures(nn.Cell):
     def gradient_norms(self) -> dict[str, float]:
         """Name of each trained parameter to the norm of its gradient in the last step, before clipping."""
         return dict(zip(self.names, self.norms.asnumpy().tolist(), strict=True))
+
+
+def _sum_of_squares(gradient: Tensor) -> Tensor:
+    return ops.square(gradient.astype(ms.float32)).sum()
 
 
 def _tensor(name: str, length: int) -> Parameter:

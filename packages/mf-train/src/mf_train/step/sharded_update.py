@@ -5,13 +5,15 @@ Legend: R rows of a weight, N ranks.
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 import numpy as np
 from mindspore import Parameter, ParameterTuple, Tensor, mint, nn, ops
 
 from mf_parallel.buckets import plan_buckets
 from mf_parallel.collectives import AllGather, Communicator, Part
-from mf_parallel.gradients import BUCKET_BYTES
+from mf_parallel.gradients import BUCKET_BYTES, Message
+from mf_parallel.tensor_tuples import each, flattened, picked
 from mf_train.step.masters import MASTER, has_master, renewed
 from mf_train.step.rate_kinds import RateKind
 from mf_train.step.update import ParameterUpdate
@@ -59,7 +61,6 @@ class ShardedUpdate(nn.Cell):
         self.part = Part(communicator, 0)
         self.gather = AllGather(communicator, 0)
         self.ranks = communicator.size
-        self.shapes = tuple(tuple(parameter.shape) for parameter in parameters)
         self.sizes = tuple(math.prod(target.shape) for target in self.targets)
         self.messages = tuple(self._messages())
 
@@ -96,39 +97,43 @@ class ShardedUpdate(nn.Cell):
         Returns:
             Tensors that depend on the changes: make the step's output depend on them.
         """
-        own: tuple[Tensor, ...] = ()
-        for index, gradient in enumerate(gradients):
-            if self.is_divided[index]:
-                # The weights themselves are the truth: they may have been loaded since the last step.
-                taken = ops.assign(self.targets[index], renewed(self.targets[index], self.part(self.parameters[index])))
-                gradient = ops.depend(gradient if self.takes_pieces else self.part(gradient), taken)
-            own = (*own, gradient)
+        own = each(self.own, gradients, self.targets, self.parameters, self.is_divided)
         done: tuple[Tensor, ...] = self.update(own, update, learning_rate)
         last = done[0]
-        for message in self.messages:
-            flat: tuple[Tensor, ...] = ()
-            for index, _, _ in message:
-                flat = (*flat, ops.depend(self.targets[index], done[index]).reshape(-1))
+        for positions, starts, stops in self.messages:
+            flat = each(_flat_after, picked(self.targets, positions), picked(done, positions))
             # Nothing else orders the messages, and ranks that send them in different orders would wait forever.
             last = self.gather(ops.depend(mint.cat(flat), last))
             rows_NX = last.reshape((self.ranks, -1))
-            for index, start, stop in message:
-                whole = rows_NX[:, start:stop].reshape(self.shapes[index])
-                done = (*done, ops.assign(self.parameters[index], whole.astype(self.parameters[index].dtype)))
+            done = done + each(ops.partial(_put, rows_NX), picked(self.parameters, positions), starts, stops)
         return done
 
-    def _messages(self) -> list[tuple[tuple[int, int, int], ...]]:
-        """Which pieces travel together: for each its index, and where it starts and ends in a rank's message."""
+    def own(self, gradient: Tensor, target: Parameter, parameter: Parameter, is_divided: bool) -> Tensor:
+        """The gradient of what this rank updates."""
+        if not is_divided:
+            return gradient
+        # The weights themselves are the truth: they may have been loaded since the last step.
+        taken = ops.assign(target, renewed(target, self.part(parameter)))
+        return ops.depend(gradient if self.takes_pieces else self.part(gradient), taken)
+
+    def _messages(self) -> list[Message]:
+        """Which pieces travel together: their positions, and where each starts and ends in a rank's message."""
         divided = [index for index, is_divided in enumerate(self.is_divided) if is_divided]
         found = []
         for bucket in plan_buckets([self.sizes[index] for index in divided], BUCKET_BYTES // _FLOAT32_BYTES):
-            places, start = [], 0
-            for position in bucket:
-                index = divided[position]
-                places.append((index, start, start + self.sizes[index]))
-                start += self.sizes[index]
-            found.append(tuple(places))
+            positions = tuple(divided[position] for position in bucket)
+            bounds = tuple(accumulate((self.sizes[position] for position in positions), initial=0))
+            found.append((positions, bounds[:-1], bounds[1:]))
         return found
+
+
+def _flat_after(target: Parameter, done: Tensor) -> Tensor:
+    return flattened(ops.depend(target, done))
+
+
+def _put(rows_NX: Tensor, parameter: Parameter, start: int, stop: int) -> Tensor:
+    """Change a parameter to what all ranks have of it in a message."""
+    return ops.assign(parameter, rows_NX[:, start:stop].reshape(parameter.shape).astype(parameter.dtype))
 
 
 def _piece_of(parameter: Parameter, ranks: int) -> Parameter:

@@ -2,6 +2,7 @@
 
 from mindspore import Parameter, ParameterTuple, Tensor, nn, ops
 
+from mf_parallel.tensor_tuples import each, picked
 from mf_train.optimizer import UpdateRule
 from mf_train.step.masters import MASTER, has_master, master_of, renewed
 from mf_train.step.rate_kinds import RateKinds, same_rate
@@ -34,26 +35,23 @@ class ParameterUpdate(nn.Cell):
         self.is_rounded = tuple(has_master(parameter) for parameter in parameters)
         self.targets = ParameterTuple([master_of(one) if has_master(one) else one for one in parameters])
         self.slots: dict[str, dict[str, Parameter]] = {}
-        states: list[Parameter] = []
-        places: list[tuple[int, ...]] = []
+        kept: list[list[Parameter]] = []
         for parameter in parameters:
             slots = rule.slots(tuple(parameter.shape))
-            places.append(tuple(range(len(states), len(states) + len(slots))))
-            for slot in slots:
-                state = state_tensor(parameter, slot.name, slot.shape, slot.first_value)
+            kept.append([state_tensor(parameter, slot.name, slot.shape, slot.first_value) for slot in slots])
+            for slot, state in zip(slots, kept[-1], strict=True):
                 self.slots.setdefault(slot.name, {})[parameter.name] = state
-                states.append(state)
         masters = {one.name: target for one, target in zip(parameters, self.targets, strict=True) if has_master(one)}
         if masters:
             self.slots[MASTER] = masters
         # One flat tuple, because MindSpore 2.10 does not count the parameters of nested ones among the cell's own.
-        self.states = ParameterTuple(states)
-        self.places = tuple(places)
+        self.states, self.groups = _columns(kept)
+        changed = [position for positions, _ in self.groups for position in positions]
+        self.order = tuple(changed.index(position) for position in range(len(parameters)))
         self.needs_whole = rule.needs_whole
         self.rates = rule.rates
         self.apply = rule.apply
         self.decays = tuple(weight_decay if len(parameter.shape) > 1 else 0.0 for parameter in parameters)
-        self.indices = tuple(range(len(parameters)))
 
     def construct(self, gradients: tuple[Tensor, ...], update: Tensor, learning_rate: Tensor) -> tuple[Tensor, ...]:
         """Change every parameter and its slots in place.
@@ -70,15 +68,57 @@ class ParameterUpdate(nn.Cell):
             for kind in range(self.number_of_kinds):
                 rates = (*rates, self.rates(update, learning_rate[kind]))
         done: tuple[Tensor, ...] = ()
-        for index in self.indices:
-            slots: tuple[Parameter, ...] = ()
-            for place in self.places[index]:
-                slots = (*slots, self.states[place])
-            parameter, target, gradient = self.parameters[index], self.targets[index], gradients[index]
-            if self.is_rounded[index]:
-                gradient = ops.depend(gradient, ops.assign(target, renewed(target, parameter)))
-            changed = self.apply(target, slots, gradient, rates[self.kinds[index]], self.decays[index])
-            if self.is_rounded[index]:
-                changed = ops.assign(parameter, ops.depend(target, changed).astype(parameter.dtype))
-            done = (*done, changed)
-        return done
+        for positions, starts in self.groups:
+            columns: tuple[tuple[Parameter, ...], ...] = ()
+            for start in starts:
+                columns = (*columns, self.states[start : start + len(positions)])
+            done = done + each(
+                ops.partial(self.change, rates),
+                picked(gradients, positions),
+                picked(self.parameters, positions),
+                picked(self.targets, positions),
+                picked(self.kinds, positions),
+                picked(self.decays, positions),
+                picked(self.is_rounded, positions),
+                *columns,
+            )
+        return picked(done, self.order)
+
+    def change(
+        self,
+        rates: tuple[Tensor, ...],
+        gradient: Tensor,
+        parameter: Parameter,
+        target: Parameter,
+        kind: int,
+        decay: float,
+        is_rounded: bool,
+        *slots: Parameter,
+    ) -> Tensor:
+        """Change one parameter; the result depends on it."""
+        if is_rounded:
+            gradient = ops.depend(gradient, ops.assign(target, renewed(target, parameter)))
+        changed: Tensor = self.apply(target, slots, gradient, rates[kind], decay)
+        if is_rounded:
+            changed = ops.assign(parameter, ops.depend(target, changed).astype(parameter.dtype))
+        return changed
+
+
+_Group = tuple[tuple[int, ...], tuple[int, ...]]
+"""Positions of parameters with as many slots each, and where their first, second … slots begin in the flat tuple."""
+
+
+def _columns(kept: list[list[Parameter]]) -> tuple[ParameterTuple, tuple[_Group, ...]]:
+    """The slots of all parameters, so that those of a group that come first, second … lie side by side."""
+    by_number: dict[int, list[int]] = {}
+    for position, states in enumerate(kept):
+        by_number.setdefault(len(states), []).append(position)
+    flat: list[Parameter] = []
+    groups = []
+    for number, positions in by_number.items():
+        starts = []
+        for slot in range(number):
+            starts.append(len(flat))
+            flat += [kept[position][slot] for position in positions]
+        groups.append((tuple(positions), tuple(starts)))
+    return ParameterTuple(flat), tuple(groups)
