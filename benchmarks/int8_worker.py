@@ -1,7 +1,4 @@
-"""Both sides of the int8 benchmark: `int8|float32|kept|expanded MODEL` answers rounds.
-
-`expand GGUF FOLDER` writes the values of a GGUF file as float32.
-"""
+"""A side of the int8 benchmark: `int8|float32|kept|expanded MODEL` answers rounds."""
 
 import json
 import sys
@@ -19,18 +16,6 @@ from mf_models.threads import sleep_while_waiting
 NEW_TOKENS, CONTEXT, ROWS = 32, 64, (1, 8)
 TEXT = Path(__file__).parents[1] / "packages" / "mf-infer" / "LICENSE"
 _TEXT_CHARACTERS = 6500
-
-
-def expand(blocks: Path, folder: Path) -> None:
-    """Write what blocks stand for, in Hugging Face's form."""
-    # After the threads are told to sleep: MindSpore reads that when it is loaded.
-    import mf_models
-    from mf_infer.llm import ON_CPU
-    from mf_models.device import prepare
-
-    prepare(ON_CPU)
-    config, model = mf_models.load(blocks)
-    mf_models.save(config, model, folder)
 
 
 def token_s(llm: LLM, rows: int, number: int) -> tuple[float, list[list[int]]]:
@@ -88,7 +73,4 @@ def main(side: str, model: Path) -> None:
 if __name__ == "__main__":
     # Before MindSpore is loaded, whose threads read it.
     sleep_while_waiting()
-    if sys.argv[1] == "expand":
-        expand(Path(sys.argv[2]), Path(sys.argv[3]))
-    else:
-        main(sys.argv[1], Path(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -1,11 +1,14 @@
 import json
+from importlib.metadata import entry_points
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from mf_config.problems import UserError
 from mf_data.chat.template import ChatTemplate
-from mf_infer.loading.gguf_tokenizer import gguf_tokenizer
+from mf_data.tokenizers.loading import load_tokenizer
+from mf_infer.loading.gguf_tokenizer import gguf_documents, gguf_tokenizer
 
 CHAT = Path(__file__).parent / "data" / "tiny_chat"
 TOKENIZER = json.loads((CHAT / "tokenizer.json").read_text())
@@ -49,6 +52,25 @@ def test_the_chat_template_is_among_its_settings():
     record = next(record for record in RECORDS if record["kind"] == "chat")
     template = ChatTemplate.from_settings(tokenizer.settings)
     assert template.encode(record["messages"], tokenizer, add_generation_prompt=True) == record["prompt_ids"]
+
+
+def test_it_becomes_the_files_of_a_hugging_face_folder(tmp_path):
+    (point,) = entry_points(group="mf.gguf_documents", name="tokenizer")
+    assert point.load() is gguf_documents
+    documents = gguf_documents(SimpleNamespace(metadata=header(), path=Path("model.gguf")))
+    assert sorted(documents) == ["tokenizer.json", "tokenizer_config.json"]
+    assert documents["tokenizer_config.json"]["tokenizer_class"] == "PreTrainedTokenizerFast"
+    for name, document in documents.items():
+        (tmp_path / name).write_text(json.dumps(document))
+    tokenizer = load_tokenizer(tmp_path)
+    assert (tokenizer.bos_id, tokenizer.eos_id) == (1, 4)
+    for record in RECORDS:
+        if record["kind"] == "completion":
+            assert tokenizer.encode(record["prompt"]) == record["prompt_ids"]
+    record = next(record for record in RECORDS if record["kind"] == "chat")
+    template = ChatTemplate.from_settings(tokenizer.settings)
+    assert template.encode(record["messages"], tokenizer, add_generation_prompt=True) == record["prompt_ids"]
+    assert gguf_documents(SimpleNamespace(metadata={}, path=Path("model.gguf"))) == {}
 
 
 def test_digits_are_cut_as_the_file_says():

@@ -15,7 +15,6 @@ import pytest
 from mf_ckpt.cli import main as ckpt
 from mf_infer.llm import LLM
 from mf_infer.sampling_params import SamplingParams
-from mf_models.pretrained import read_config
 
 CASE = json.loads((Path(__file__).parent / "data" / "c50-expected.json").read_text())
 CLOSE = 0.01
@@ -118,10 +117,12 @@ def test_chats_through_the_server(smol, serve):
             assert (answer, found.choices[0].finish_reason) == (text, "stop")
 
 
-def test_it_is_converted_and_answers_alike(smol, file, tmp_path):
-    described = tmp_path / "config.json"
-    described.write_text(json.dumps(read_config(file).to_hf()))
-    assert ckpt(["convert", str(file), str(tmp_path / "hf"), "--to", "hf", "--config", str(described)]) == 0
-    converted = LLM(tmp_path / "hf", tokenizer=smol.tokenizer)
+def test_it_is_converted_and_answers_alike(file, tmp_path):
+    assert ckpt(["convert", str(file), str(tmp_path / "hf"), "--to", "hf"]) == 0
+    converted = LLM(tmp_path / "hf")
     for case in CASE["completions"][:3]:
-        check(converted.generate(case["prompt"], greedy(32))[0].outputs[0].token_ids, case)
+        output = converted.generate(case["prompt"], greedy(32))[0]
+        assert output.prompt_token_ids == case["prompt_ids"]
+        check(output.outputs[0].token_ids, case)
+    messages, rendered = CASE["chats"][0]["messages"], CASE["chats"][0]["rendered"]
+    assert converted.chat_template.render(messages, add_generation_prompt=True) == rendered

@@ -6,6 +6,7 @@ The graph itself is held to Hugging Face transformers by test_goldens.py.
 import json
 import re
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from mf_models.families.llama import LlamaConfig
 from mf_models.families.mistral import MistralConfig
 from mf_models.fused_decoding import covers, fused_decoder, uncovered
 from mf_models.initializers import initialize
-from mf_models.layers.int8_linear import Int8Linear
+from mf_models.layers.int8_linear import Int8Linear, round_to_nearest
 from mf_models.networks import build
 from mf_models.pretrained import load
 from mf_models.registry import config_from_hf
@@ -82,7 +83,10 @@ def test_integers_are_expanded_to_what_they_stand_for():
     model = build(LlamaConfig(**SIZES))
     initialize(model, seed=3)
     for block in model.model.layers:
-        block.feed_forward.w2 = Int8Linear(block.feed_forward.w2.weight.asnumpy())
+        feed = block.feed_forward
+        gate = round_to_nearest(feed.w1.weight.asnumpy())
+        feed.w1 = Int8Linear(replace(gate, offset_FG=-4 * gate.scale_FG))
+        feed.w2 = Int8Linear(round_to_nearest(feed.w2.weight.asnumpy()))
     found = decode_all(fused_decoder(model, model.new_cache(7, 4)), IDS, 6)
     np.testing.assert_allclose(found, model(Tensor(IDS)).asnumpy(), atol=2e-5 * np.abs(found).max())
 
@@ -91,7 +95,7 @@ def test_what_is_not_covered_is_named():
     model = build(LlamaConfig(**SIZES, scaling_factor=2.0, extend_method="DYNAMIC_NTK"))
     assert uncovered(model) == "angles that depend on the length"
     model = build(LlamaConfig(**SIZES))
-    model.model.layers[1].attention.wq.adapter = Int8Linear(np.zeros((20, 20), np.float32))
+    model.model.layers[1].attention.wq.adapter = Int8Linear(round_to_nearest(np.zeros((20, 20), np.float32)))
     assert uncovered(model) == "projections of another kind"
 
 

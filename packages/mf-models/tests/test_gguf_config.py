@@ -1,5 +1,8 @@
 """The hyperparameters of a GGUF file, and a model loaded from one."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ from mindspore import Tensor
 import mf_ckpt
 import mf_models
 from mf_ckpt import MappedSource
+from mf_ckpt.cli import main as ckpt
 from mf_config import UserError
 from mf_models.families.qwen import QwenConfig
 from mf_models.gguf_config import hf_from_gguf
@@ -33,7 +37,9 @@ METADATA = {
 TENSORS = {"token_embd.weight": (160, 48), "output.weight": (160, 48)}
 
 
-def test_a_model_of_one_file(data: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def file(data: Path, tmp_path: Path) -> Path:
+    """A golden model as a GGUF file."""
     source, config = mf_ckpt.open(data / "llama_gqa"), read_config(data / "llama_gqa")
     stored = MappedSource(source, mf_models.family_of(config).forms(config)["gguf"])
     writer = gguf.GGUFWriter(tmp_path / "model.gguf", "llama")
@@ -48,11 +54,50 @@ def test_a_model_of_one_file(data: Path, tmp_path: Path) -> None:
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    found, model = mf_models.load(tmp_path / "model.gguf")
+    return tmp_path / "model.gguf"
+
+
+def test_a_model_of_one_file(data: Path, file: Path) -> None:
+    found, model = mf_models.load(file)
     assert (found.vocab_size, found.tie_word_embeddings, found.pad_token_id) == (160, False, None)
     golden = np.load(data / "llama_gqa" / "golden.npz")
     logits = model(Tensor(golden["input_ids"].astype(np.int32))).asnumpy()
     np.testing.assert_allclose(logits, golden["logits"], 0, 2e-4)
+
+
+CONVERT = """
+import sys
+from mf_ckpt.cli import main
+status = main(sys.argv[1:])
+assert "mindspore" not in sys.modules
+sys.exit(status)
+"""
+
+
+def test_a_file_is_converted_without_a_config_and_without_mindspore(data: Path, file: Path, tmp_path: Path) -> None:
+    described, config = tmp_path / "given.json", read_config(file)
+    described.write_text(json.dumps(config.to_hf()))
+    assert ckpt(["convert", str(file), str(tmp_path / "given"), "--to", "hf", "--config", str(described)]) == 0
+    command = [sys.executable, "-c", CONVERT, "convert", str(file), str(tmp_path / "found"), "--to", "hf"]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    assert read_config(tmp_path / "found") == config
+    for name in ("config.json", "model.safetensors"):
+        assert (tmp_path / "found" / name).read_bytes() == (tmp_path / "given" / name).read_bytes()
+    source, converted = mf_ckpt.open(data / "llama_gqa"), mf_ckpt.open(tmp_path / "found")
+    assert set(converted) == set(source)
+    for name in source:
+        np.testing.assert_array_equal(converted[name], source[name])
+
+
+def test_a_file_that_no_family_reads_is_not_converted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    writer = gguf.GGUFWriter(tmp_path / "m.gguf", "mamba")
+    writer.add_tensor("token_embd.weight", np.zeros((4, 4), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    assert ckpt(["convert", str(tmp_path / "m.gguf"), str(tmp_path / "hf"), "--to", "hf"]) == 2
+    assert "m.gguf: general.architecture: 'mamba' is not read. Allowed: llama" in capsys.readouterr().err
 
 
 def test_a_tied_head_is_one_that_the_file_lacks() -> None:

@@ -10,7 +10,7 @@ from mindspore import Tensor
 from mf_models.kernels.decoder_weights import BlockWeights, CacheSteps, DecoderWeights, Matrix
 from mf_models.kernels.native.decoder import NativeDecoder
 from mf_models.kernels.native.library import native_library
-from mf_models.layers.int8_linear import round_to_nearest, widened
+from mf_models.layers.int8_linear import round_to_nearest
 
 V, LAYERS, BLOCKS, BLOCK_TOKENS = 19, 2, 12, 4
 TABLES = np.array([[3, 1, 5, 8], [2, 4, 6, 7], [9, 10, 11, 0]], np.int32)
@@ -24,6 +24,7 @@ KINDS = {
     "caps and norms behind": {**PLAIN, "has_post_norms": True, "caps": (3.0, 5.0)},
     "a window and another gate": {**PLAIN, "window": 5, "gate": "geglu"},
     "one block of integers to a row": {**PLAIN, "width": 32, "inner": 32, "head_dim": 16, "has_integers": True},
+    "integers with offsets": {**PLAIN, "width": 45, "inner": 70, "has_integers": True, "has_offsets": True},
 }
 
 
@@ -31,8 +32,8 @@ class Network:
     """Random weights, as tensors for the decoder and in float64 for the reference."""
 
     def __init__(self, kind, seed):
-        self.kind = {"has_integers": False, "has_bias": False, "has_head_norms": False, "has_post_norms": False}
-        self.kind |= {"caps": (None, None), "window": None, "gate": "swiglu", **kind}
+        absent = ("has_integers", "has_offsets", "has_bias", "has_head_norms", "has_post_norms")
+        self.kind = dict.fromkeys(absent, False) | {"caps": (None, None), "window": None, "gate": "swiglu", **kind}
         self._chance = np.random.default_rng(seed)
         width, self.head_dim = kind["width"], kind["head_dim"]
         cache = (BLOCKS * kind["kv_heads"], BLOCK_TOKENS, self.head_dim)
@@ -65,8 +66,12 @@ class Network:
         bias = self.tensor(rows) if has_bias else None
         if not self.kind["has_integers"]:
             return Matrix(weight_FD=self.tensor(rows, columns), columns=columns, bias_F=bias)
-        integers, scale = round_to_nearest(self.tensor(rows, columns).asnumpy())
-        return Matrix(weight_FD=Tensor(integers), columns=columns, scale=Tensor(scale), bias_F=bias)
+        blocks = round_to_nearest(self.tensor(rows, columns).asnumpy())
+        integers, scale = Tensor(blocks.integers_FGI), Tensor(blocks.scale_FG)
+        offset = None
+        if self.kind["has_offsets"]:
+            offset = Tensor((self._chance.standard_normal(blocks.scale_FG.shape) * 0.2).astype(np.float16))
+        return Matrix(weight_FD=integers, columns=columns, scale=scale, offset=offset, bias_F=bias)
 
     def block(self, cache):
         kind, width, bias = self.kind, self.kind["width"], self.kind["has_bias"]
@@ -96,10 +101,10 @@ def wide(tensor):
 
 
 def product(x, matrix):
-    if matrix.scale is None:
-        weight = wide(matrix.weight_FD)
-    else:
-        weight = widened(matrix.weight_FD.asnumpy(), matrix.scale.asnumpy(), matrix.columns).astype(np.float64)
+    weight = wide(matrix.weight_FD)
+    if matrix.scale is not None:
+        offset = 0 if matrix.offset is None else wide(matrix.offset)[..., None]
+        weight = (weight * wide(matrix.scale)[..., None] + offset).reshape(len(weight), -1)[:, : matrix.columns]
     return x @ weight.T + (0 if matrix.bias_F is None else wide(matrix.bias_F))
 
 

@@ -153,5 +153,6 @@ def _norm(norm: nn.Cell | None) -> Tensor | None:
 
 def _matrix(linear: nn.Cell) -> Matrix:
     if isinstance(linear, Int8Linear):
-        return Matrix(weight_FD=linear.weight, scale=linear.scale, bias_F=linear.bias, columns=linear.in_features)
+        parts = {"scale": linear.scale, "offset": linear.offset, "bias_F": linear.bias}
+        return Matrix(weight_FD=linear.weight, columns=linear.in_features, **parts)
     return Matrix(weight_FD=linear.weight, bias_F=linear.bias, columns=linear.weight.shape[1])

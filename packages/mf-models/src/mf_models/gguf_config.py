@@ -6,8 +6,11 @@ Source: the standard keys in the description of GGUF, in the repository of ggml.
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from mf_ckpt.formats.gguf_file import GgufTensors
 from mf_config.problems import UserError, name_values
 from mf_config.suggest import nearest
+from mf_models.model_config import ModelConfig
+from mf_models.registry import config_from_hf
 
 _ARCHITECTURES = {"llama": "llama", "qwen": "qwen", "qwen2": "qwen2", "qwen3": "qwen3", "qwen3moe": "qwen3_moe"}
 """Those whose tensor names a family knows, to Hugging Face's names of the same."""
@@ -44,6 +47,38 @@ _WITH_EXPERTS: Mapping[str, Mapping[str, Any]] = {
 _FREQUENCIES = "rope_freqs.weight"
 _QWEN_NAMES = {"rms_norm_eps": "layer_norm_epsilon", "rope_theta": "rotary_emb_base"}
 """Names that the config.json of Qwen's first generation has in place of Hugging Face's usual ones."""
+
+
+def config_of_gguf(tensors: GgufTensors) -> ModelConfig:
+    """The configuration of the model in a GGUF file.
+
+    Args:
+        tensors: the open file, of which the header is read alone.
+
+    Returns:
+        The family's configuration.
+
+    Raises:
+        UserError: no family can do what the header asks for.
+    """
+    shapes = {name: tensors.info(name).shape for name in tensors}
+    where = str(tensors.path)
+    return config_from_hf(hf_from_gguf(tensors.metadata, shapes, where), where)
+
+
+def gguf_documents(tensors: GgufTensors) -> dict[str, dict[str, Any]]:
+    """The entry point `config` of the group `mf.gguf_documents`; host only.
+
+    Args:
+        tensors: an open file.
+
+    Returns:
+        The config.json of its model, by that name.
+
+    Raises:
+        UserError: no family can do what the header asks for.
+    """
+    return {"config.json": config_of_gguf(tensors).to_hf()}
 
 
 def hf_from_gguf(metadata: Mapping[str, Any], tensors: Mapping[str, tuple[int, ...]], where: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from mf_ckpt.formats.gguf_file import GgufTensors
 from mf_ckpt.sources.renamed import RenamedSource
 from mf_config.problems import UserError, name_values
 from mf_models.config_keys.classes import SCORE
-from mf_models.gguf_config import hf_from_gguf
+from mf_models.gguf_config import config_of_gguf
 from mf_models.layers.causal_lm import CausalLanguageModel
 from mf_models.model_config import ModelConfig
 from mf_models.networks import build
@@ -50,8 +50,7 @@ def read_config(path: str | Path) -> ModelConfig:
     """
     reader = mf_ckpt.open(path)
     if isinstance(reader.weights, GgufTensors):
-        shapes = {name: reader.weights.info(name).shape for name in reader.weights}
-        return config_from_hf(hf_from_gguf(reader.weights.metadata, shapes, str(path)), str(path))
+        return config_of_gguf(reader.weights)
     if reader.config is None:
         raise UserError(
             f"{path}: has no config.json. Allowed: a directory with config.json and safetensors files, or a GGUF file."

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 
 import numpy as np
-from mindspore import Tensor, nn
+from mindspore import Parameter, Tensor, nn
 
 import mf_ckpt
 from mf_ckpt import MappedSource, Source, TensorInfo
@@ -101,7 +101,12 @@ def assign(config: ModelConfig, cell: nn.Cell, tensors: Source, where: str) -> N
     cells = fitting(config, shapes_of(cell), tensors, where)
     tell_of_widening(tensors)
     for name, parameter in parameters(cell).items():
-        parameter.set_data(Tensor(np.ascontiguousarray(cells[name], dtype=np.float32)))
+        put(parameter, cells[name])
+
+
+def put(parameter: Parameter, values: np.ndarray) -> None:
+    """Copy values of the parameter's shape into it, as float32."""
+    parameter.set_data(Tensor(np.ascontiguousarray(values, dtype=np.float32)))
 
 
 def tell_of_widening(tensors: Source) -> None:

@@ -16,9 +16,12 @@ from mf_ckpt.sources.renamed import RenamedSource
 from mf_ckpt.sources.source import Source
 from mf_ckpt.store.block_stream import Progress
 from mf_ckpt.store.ckpt_plan import PlannedCkpt
-from mf_ckpt.store.documents import describe_origin
+from mf_ckpt.store.documents import CONFIG, describe_origin
 from mf_ckpt.store.resumable_save import store_file
 from mf_config.problems import UserError, name_values
+
+_MODELS = "pip install mf-models"
+"""How to get what knows the usual models."""
 
 
 def in_hf_form(reader: Reader, config: JsonObject | None) -> tuple[Reader, list[str]]:
@@ -34,17 +37,20 @@ def in_hf_form(reader: Reader, config: JsonObject | None) -> tuple[Reader, list[
     Raises:
         UserError: no family knows the model, or its map doesn't know this form.
     """
-    given = config if reader.config is None else None
+    documents = dict(reader.documents)
+    if reader.config is None and config is not None:
+        documents[CONFIG] = config
     if reader.form == "hf":
-        same = Reader(reader.path, reader.weights, reader.optimizer, step=reader.step, config=given)
-        return (same if given else reader), []
-    keys = _keys(reader.path, _family(reader.path, config), reader.form).inverse
+        same = Reader(reader.path, reader.weights, reader.optimizer, step=reader.step, documents=documents)
+        return (reader if documents == reader.documents else same), []
+    keys = _keys(reader.path, _family(reader, config), reader.form).inverse
     names = dict.fromkeys(name for name in reader.weights if keys.covers(name))
     state = dict.fromkeys(name for name in reader.weights if name not in names and owner(name, names))
     weights: Source = RenamedSource.subset(_expanded(reader.weights), names)
     moved = translated(RenamedSource.subset(reader.weights, state), weights, keys)
     left_out = [name for name in reader.weights if name not in names and name not in state]
-    return Reader(reader.path, MappedSource(weights, keys), moved, step=reader.step, config=given), left_out
+    found = Reader(reader.path, MappedSource(weights, keys), moved, step=reader.step, documents=documents)
+    return found, left_out
 
 
 def _expanded(weights: Source) -> Source:
@@ -71,7 +77,7 @@ def write_mindspore(
         UserError: no family knows the model, or a tensor has no place in the file's format.
     """
     check_ckpt_place(destination)
-    keys = _keys(reader.path, _family(reader.path, config), "mindspore")
+    keys = _keys(reader.path, _family(reader, config), "mindspore")
     weights: Source = MappedSource(reader.weights, keys)
     weights = weights if dtype is None else CastSource(weights, dtype)
     state = translated(reader.optimizer, reader.weights, keys)
@@ -80,14 +86,16 @@ def write_mindspore(
     store_file(PlannedCkpt(destination.name, tensors), reader.path, destination, origin, progress=progress)
 
 
-def _family(path: Path, config: JsonObject | None) -> CheckpointFamily:
+def _family(reader: Reader, config: JsonObject | None) -> CheckpointFamily:
+    path = reader.path
     if config is None:
-        raise CheckpointError(path, "has no config.json to tell the model. Allowed: --config FILE.")
+        hint = f" With {_MODELS}, none is needed: the header tells it." if reader.form == "gguf" else ""
+        raise CheckpointError(path, f"has no config.json to tell the model. Allowed: --config FILE.{hint}")
     family = family_of(config)
     if family is None:
         raise UserError(
             f"{path}: no installed model family knows model_type {config.get('model_type')!r}, whose names are needed; "
-            "pip install mf-models"
+            f"{_MODELS}"
         )
     return family
 

@@ -20,7 +20,7 @@ from mf_ckpt.sources.cast import CastSource
 from mf_ckpt.sources.sliced import RankSource
 from mf_ckpt.sources.source import Source
 from mf_ckpt.store.block_stream import Progress
-from mf_ckpt.store.documents import CONFIG, TRAINER_STATE, describe_origin, documents_of
+from mf_ckpt.store.documents import TRAINER_STATE, describe_origin, documents_of
 from mf_ckpt.store.file_plan import Series
 from mf_ckpt.store.resumable_save import READING_THREADS, Content, store
 from mf_ckpt.store.writer import SHARD_BYTES
@@ -136,8 +136,8 @@ def _store_plain(
 def documents_for(reader: Reader) -> dict[str, bytes | Path]:
     """The documents of a checkpoint that is made from another one: those beside it, and its model's configuration."""
     documents: dict[str, bytes | Path] = dict(documents_of(reader.path))
-    if reader.config is not None:
-        documents.setdefault(CONFIG, json_bytes(reader.config))
+    for name, document in reader.documents.items():
+        documents.setdefault(name, json_bytes(document))
     return documents
 
 

@@ -43,6 +43,7 @@ class Reader(CombinedSource):
         step: optimizer updates done when it was saved; None where that is not known.
         form: whose names the tensors have, `hf`, `mindspore` or `gguf`; an mf checkpoint has those of Hugging Face.
         base: where the weights lie; another place than `path` where that holds an adapter, which is not applied here.
+        documents: JSON files that belong to the checkpoint but don't lie at `path`, by name.
     """
 
     def __init__(
@@ -53,8 +54,8 @@ class Reader(CombinedSource):
         *,
         step: int | None = None,
         form: str = "hf",
-        config: JsonObject | None = None,
         base: Path | None = None,
+        documents: Mapping[str, JsonObject] | None = None,
     ):
         """Takes the parts; `mf_ckpt.open` finds them.
 
@@ -64,8 +65,8 @@ class Reader(CombinedSource):
             optimizer: the optimizer's state; None for none.
             step: optimizer updates done; None where that is not known.
             form: whose names the tensors have.
-            config: the model's `config.json`, where the checkpoint has none.
             base: where the weights lie; `path` where None.
+            documents: further JSON files by name, such as a `config.json`; what lies at `path` goes before them.
         """
         super().__init__(dict.fromkeys(weights, weights), str(path))
         self.path = path
@@ -74,12 +75,12 @@ class Reader(CombinedSource):
         self.step = step
         self.form = form
         self.base = base or path
-        self._config = config
+        self.documents: Mapping[str, JsonObject] = documents or {}
 
     @cached_property
     def config(self) -> JsonObject | None:
         """The model's `config.json` in Hugging Face form, None where there is none."""
-        return self._config or self.document(CONFIG)
+        return self.document(CONFIG)
 
     @cached_property
     def layout(self) -> Layout | None:
@@ -110,15 +111,13 @@ class Reader(CombinedSource):
             name: a plain file name.
 
         Returns:
-            Its content; None where there is no such file, or the checkpoint is a single file.
+            Its content; None where there is no such file: a single file has only those of `documents` beside it.
 
         Raises:
             CheckpointError: the file is damaged.
         """
-        if not self.path.is_dir():
-            return None
-        path = member(self.path, name)
-        return read_json(path) if path.exists() else None
+        path = member(self.path, name) if self.path.is_dir() else None
+        return read_json(path) if path is not None and path.exists() else self.documents.get(name)
 
 
 def open_checkpoint(path: str | Path, strategy: str | Path | None = None) -> Reader:

@@ -3,14 +3,17 @@
 Source: the keys `tokenizer.ggml.*` in the description of GGUF, in the repository of ggml.
 """
 
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as Backend
 
+from mf_ckpt.disk.files import JsonObject, read_json
+from mf_ckpt.formats.gguf_file import GgufTensors
 from mf_config.problems import UserError, name_values
-from mf_data.tokenizers.base import Tokenizer
 from mf_data.tokenizers.byte_pairs import SINGLE_DIGITS, THREE_DIGITS
 from mf_data.tokenizers.tokenizer_json import JsonTokenizer
 
@@ -36,7 +39,7 @@ _PRE_TOKENIZERS: dict[str, pre_tokenizers.PreTokenizer] = {
 """llama.cpp's names for how a text is cut before pairs are joined."""
 
 
-def gguf_tokenizer(metadata: Mapping[str, Any], where: str) -> Tokenizer | None:
+def gguf_tokenizer(metadata: Mapping[str, Any], where: str) -> JsonTokenizer | None:
     """Make the tokenizer of a GGUF file.
 
     Args:
@@ -60,6 +63,26 @@ def gguf_tokenizer(metadata: Mapping[str, Any], where: str) -> Tokenizer | None:
         raise UserError(f"{where}: {_PREFIX}pre: {cut!r} is not read. Allowed: {allowed}.")
     backend = _backend(own, cut)
     return JsonTokenizer(backend, _settings(own, metadata.get("tokenizer.chat_template")))
+
+
+def gguf_documents(tensors: GgufTensors) -> dict[str, JsonObject]:
+    """The entry point `tokenizer` of the group `mf.gguf_documents`.
+
+    Args:
+        tensors: an open file, of which the header is read alone.
+    Returns:
+        Its tokenizer as a Hugging Face folder has it, by the names of the files; nothing where it has none.
+    Raises:
+        UserError: it is of a kind that is not read.
+    """
+    tokenizer = gguf_tokenizer(tensors.metadata, str(tensors.path))
+    if tokenizer is None:
+        return {}
+    # Without a class of its own, transformers takes that of the model, which may cut texts in another way.
+    tokenizer.settings.setdefault("tokenizer_class", "PreTrainedTokenizerFast")
+    with tempfile.TemporaryDirectory(prefix="mf-tokenizer-") as folder:
+        tokenizer.save(Path(folder))
+        return {file.name: read_json(file) for file in Path(folder).iterdir()}
 
 
 def _backend(own: Mapping[str, Any], cut: str) -> Backend:

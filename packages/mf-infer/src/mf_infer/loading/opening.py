@@ -5,24 +5,26 @@ from pathlib import Path
 
 import mf_ckpt
 from mf_ckpt import lora
-from mf_ckpt.formats.gguf_file import is_gguf
+from mf_ckpt.formats.gguf_file import is_gguf, open_gguf
 from mf_config.problems import UserError
 from mf_config.sections.context import ContextSection
 from mf_infer.engine.chunks import Runner
 from mf_infer.engine.fused_runner import FusedRunner
 from mf_infer.engine.runner import CellRunner
-from mf_infer.loading.int8 import LEFT_AS_IT_IS, keep_integers_and_head, quantize, quantize_with_head
+from mf_infer.loading.int8 import LEFT_AS_IT_IS, NO_PRODUCT, Integers, fill, no_integers, rounded
 from mf_models.config_keys.execution import CacheKeys
 from mf_models.config_keys.loading import AdaptationKeys
 from mf_models.config_keys.quantization import QuantizationSection
 from mf_models.device import prepare
 from mf_models.fused_decoding import covers
+from mf_models.gguf_blocks import StoredBlocks
+from mf_models.layers.causal_lm import CausalLanguageModel
 from mf_models.model_config import ModelConfig
 from mf_models.networks import build
 from mf_models.prefix_tuning.stored import has_prefix, put_stored_prefix
 from mf_models.pretrained import open_weights, read_config
 from mf_models.registry import family_of
-from mf_models.weights import assign
+from mf_models.weights import fitting, shapes_of, tell_of_widening
 
 BLOCK_SIZE, NUM_BLOCKS = 16, 512
 """Of the cache, where the family has no keys for them: MindFormers' defaults."""
@@ -61,19 +63,35 @@ def open_runner(source: Source, context: ContextSection, num_blocks: int | None)
         UserError: the device, the configuration or the adapter can't be used, or the tensors don't fit.
     """
     config, sizes = configure(source, context, num_blocks)
-    model = build(config)
-    assign(config, model, stored_weights(source, config), str(source.path))
+    model, weights = build(config), stored_weights(source, config)
+    cells = fitting(config, shapes_of(model), weights, str(source.path))
+    tell_of_widening(weights)
+    fill(model, cells, _integers(source, config, model, cells))
     for folder in prefixes(source):
         put_stored_prefix(folder, model)
-    if (section := integers_of(config)) is not None:
-        quantize(model, (*LEFT_AS_IT_IS, *section.modules_to_not_convert))
-    elif source.weight_type == "int8":
-        quantize_with_head(model)
-    elif is_gguf(source.path) and covers(model):
-        keep_integers_and_head(model)
     model.set_train(False)
     runner = FusedRunner if covers(model) else CellRunner
     return config, runner(model, *sizes)
+
+
+def _integers(source: Source, config: ModelConfig, model: CausalLanguageModel, cells: mf_ckpt.Source) -> Integers:
+    """Which of a model's matrices are integers: those that are asked for, or that a GGUF file has so.
+
+    Args:
+        source: the model.
+        config: its configuration.
+        model: its network, without weights. Blocks are kept where the fused decoder computes it.
+        cells: its weights, under the names of its parameters.
+    """
+    if (section := integers_of(config)) is not None:
+        return rounded(cells, (*LEFT_AS_IT_IS, *section.modules_to_not_convert))
+    if source.weight_type == "int8":
+        return rounded(cells, NO_PRODUCT)
+    if not is_gguf(source.path) or prefixes(source) or not covers(model):
+        return no_integers
+    adapter = None if source.adapter is None else lora.open_adapter(source.adapter)
+    blocks = StoredBlocks(open_gguf(source.path), config, (*adapter.pairs, *adapter.replaced) if adapter else ())
+    return lambda _layer, parameter: blocks.get(parameter)
 
 
 def configure(source: Source, context: ContextSection, num_blocks: int | None) -> tuple[ModelConfig, Sizes]:

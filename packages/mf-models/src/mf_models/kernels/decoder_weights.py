@@ -13,15 +13,17 @@ class Matrix:
     """Weights of a projection.
 
     Attributes:
-        weight_FD: [F, D] float32; or [F, blocks, 32] int8, whose last block is filled up with zeros.
-        scale: [F, blocks] float16, the factor of each block of integers; None where the weights are floats.
-        bias_F: [F] float32, or None.
+        weight_FD: [F, D] float32; or [F, blocks, 32] int8, whose last block is filled up.
         columns: D.
+        scale: [F, blocks] float16, the factor of each block of integers; None where the weights are floats.
+        offset: [F, blocks] float16, what is added to each product of integer and scale; None for nothing.
+        bias_F: [F] float32, or None.
     """
 
     weight_FD: Tensor
     columns: int
     scale: Tensor | None = None
+    offset: Tensor | None = None
     bias_F: Tensor | None = None
 
 

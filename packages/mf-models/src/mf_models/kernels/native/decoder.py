@@ -20,7 +20,7 @@ class _Matrix(ctypes.Structure):
     """`Matrix` of source/products.h."""
 
     _fields_: ClassVar = [
-        *((name, ctypes.c_void_p) for name in ("floats", "integers", "scales", "bias")),
+        *((name, ctypes.c_void_p) for name in ("floats", "integers", "scales", "offsets", "bias")),
         *((name, ctypes.c_int64) for name in ("rows", "columns")),
     ]
 
@@ -110,7 +110,8 @@ def _at(tensor: Tensor | None) -> int | None:
 def _matrix(matrix: Matrix) -> _Matrix:
     weights = _at(matrix.weight_FD)
     floats, integers = (weights, None) if matrix.scale is None else (None, weights)
-    return _Matrix(floats, integers, _at(matrix.scale), _at(matrix.bias_F), matrix.weight_FD.shape[0], matrix.columns)
+    further = map(_at, (matrix.scale, matrix.offset, matrix.bias_F))
+    return _Matrix(floats, integers, *further, matrix.weight_FD.shape[0], matrix.columns)
 
 
 def _block(block: BlockWeights) -> _Block:

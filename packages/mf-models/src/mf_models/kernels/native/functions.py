@@ -45,8 +45,8 @@ def native_functions(library: Path) -> dict[str, Any]:
     def global_norm(tensors: tuple[Tensor, ...]) -> Tensor:
         return measure(tensors)
 
-    def int8_linear(x: Tensor, weight_FGI: Tensor, scale_FG: Tensor) -> Tensor:
-        return multiply(x, weight_FGI, scale_FG)
+    def int8_linear(x: Tensor, weight_FGI: Tensor, scale_FG: Tensor, offset_FG: Tensor | None = None) -> Tensor:
+        return multiply(x, weight_FGI, scale_FG, offset_FG)
 
     def fused_decoder(weights: DecoderWeights) -> NativeDecoder:
         return NativeDecoder(library, weights)

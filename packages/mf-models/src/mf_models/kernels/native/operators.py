@@ -193,12 +193,15 @@ class NativeInt8Linear(nn.Cell):
         """Takes the compiled library."""
         super().__init__()
 
-        def shapes(x: Shape, weight: Shape, _scale: Shape) -> Any:
+        def shapes(x: Shape, weight: Shape, *_: Shape) -> Any:
             return [*x[:-1], weight[0]]
 
         self.operator = _operator(library, "mf_int8_linear", shapes, 1)
 
-    def construct(self, x: Tensor, weight_FGI: Tensor, scale_FG: Tensor) -> Tensor:
-        """[..., D], [F, G, 32] and [F, G] to [..., F]."""
-        y: Tensor = self.operator(x, weight_FGI, scale_FG)
+    def construct(self, x: Tensor, weight_FGI: Tensor, scale_FG: Tensor, offset_FG: Tensor | None = None) -> Tensor:
+        """[..., D], [F, G, 32], [F, G] and perhaps [F, G] to [..., F]."""
+        if offset_FG is None:
+            y: Tensor = self.operator(x, weight_FGI, scale_FG)
+        else:
+            y = self.operator(x, weight_FGI, scale_FG, offset_FG)
         return y

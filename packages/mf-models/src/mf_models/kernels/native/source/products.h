@@ -30,11 +30,12 @@ constexpr int kRowsAtOnce = 2, kTokensAtOnce = 2, kTokensOfIntegers = 2;
 
 inline int64_t padded(int64_t columns) { return (columns + kBlockWeights - 1) / kBlockWeights * kBlockWeights; }
 
-// A matrix [rows, columns] and a bias, or null. Either floats, or integers of whole blocks with a scale for each.
+// A matrix [rows, columns] and a bias, or null. Either floats, or integers of whole blocks with a scale for each, and
+// with an offset for each or null.
 struct Matrix {
   const float* floats;
   const int8_t* integers;
-  const uint16_t* scales;
+  const uint16_t *scales, *offsets;
   const float* bias;
   int64_t rows, columns;
 };
@@ -79,23 +80,31 @@ struct FloatRows {
   void read_rest(int row, Vector* to) const { to[0] = load_some(data + row * step + steps() * kLanes, rest()); }
 };
 
-// Likewise of integers, whose last block is always whole.
+// Likewise of integers, whose last block is always whole. Those without offsets have code of their own.
+template <bool kHasOffsets>
 struct IntegerRows {
   static constexpr int kTokens = kTokensOfIntegers, kVectors = kBlockWeights / kLanes;
   const int8_t* integers;
-  const uint16_t* scales;
+  const uint16_t *scales, *offsets;
   int64_t blocks;  // of a row
 
   int64_t steps() const { return blocks; }
   int rest() const { return 0; }
   IntegerRows from(int64_t row) const {
-    return IntegerRows{integers + row * blocks * kBlockWeights, scales + row * blocks, blocks};
+    const int64_t place = row * blocks;
+    const uint16_t* const own = kHasOffsets ? offsets + place : nullptr;
+    return IntegerRows{integers + place * kBlockWeights, scales + place, own, blocks};
   }
   void read(int row, int64_t number, Vector* to) const {
     const int64_t place = row * blocks + number;
     __builtin_prefetch(integers + place * kBlockWeights + kAhead);
     const Vector scale = splat(half_to_float(scales[place]));
     for (int i = 0; i < kVectors; ++i) to[i] = widen(integers + place * kBlockWeights + i * kLanes) * scale;
+    if constexpr (kHasOffsets) {
+      // Those products are exact, so that a weight is rounded once, as where somebody expands it.
+      const Vector offset = splat(half_to_float(offsets[place]));
+      for (int i = 0; i < kVectors; ++i) to[i] += offset;
+    }
   }
   void read_rest(int, Vector*) const {}
 };
@@ -170,18 +179,30 @@ inline void multiply_rows(const Rows rows, int64_t count, const float* bias, Tok
 }
 
 // The weights of some rows of integers, as floats.
-inline FloatRows expanded(const IntegerRows rows, int64_t count, std::vector<float>& memory) {
+template <class Rows>
+inline FloatRows expanded(const Rows rows, int64_t count, std::vector<float>& memory) {
   const int64_t step = rows.blocks * kBlockWeights;
   memory.resize(count * step);
   for (int64_t row = 0; row < count; ++row)
     for (int64_t block = 0; block < rows.blocks; ++block) {
-      Vector weights[IntegerRows::kVectors];
+      Vector weights[Rows::kVectors];
       rows.read(static_cast<int>(row), block, weights);
-      for (int i = 0; i < IntegerRows::kVectors; ++i) {
+      for (int i = 0; i < Rows::kVectors; ++i) {
         store(memory.data() + row * step + block * kBlockWeights + i * kLanes, weights[i]);
       }
     }
   return FloatRows{memory.data(), step, step};
+}
+
+// Some rows of integers times all tokens. Where each weight is used by many tiles, it is widened once for all of them.
+template <class Rows>
+inline void multiply_integers(const Rows rows, int64_t count, const float* bias, Tokens tokens, float* out,
+                              int64_t out_step, std::vector<float>& memory) {
+  if (tokens.count > 4 * kTokensOfIntegers) {
+    multiply_rows(expanded(rows, count, memory), count, bias, tokens, out, out_step);
+  } else {
+    multiply_rows(rows, count, bias, tokens, out, out_step);
+  }
 }
 
 // Part of the rows of a matrix times all tokens: out[token * out_step + row].
@@ -196,12 +217,13 @@ inline void multiply_part(const Matrix& matrix, Part part, Tokens tokens, float*
       continue;
     }
     const int64_t blocks = padded(matrix.columns) / kBlockWeights;
-    const IntegerRows rows = IntegerRows{matrix.integers, matrix.scales, blocks}.from(row);
-    // Where each weight is used by many tiles, it is widened once for all of them.
-    if (tokens.count > 4 * kTokensOfIntegers) {
-      multiply_rows(expanded(rows, count, memory), count, bias, tokens, out + row, out_step);
+    const auto multiply = [&](auto rows) {
+      multiply_integers(rows.from(row), count, bias, tokens, out + row, out_step, memory);
+    };
+    if (matrix.offsets) {
+      multiply(IntegerRows<true>{matrix.integers, matrix.scales, matrix.offsets, blocks});
     } else {
-      multiply_rows(rows, count, bias, tokens, out + row, out_step);
+      multiply(IntegerRows<false>{matrix.integers, matrix.scales, nullptr, blocks});
     }
   }
 }
