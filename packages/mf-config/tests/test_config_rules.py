@@ -38,6 +38,12 @@ class Dense:
     """Stands for a family without experts."""
 
 
+@component("callback", "ColdHotExpertMonitor")
+@dataclass(frozen=True)
+class Recorder:
+    """Stands for the component of this name."""
+
+
 @dataclass(frozen=True)
 class Sparse:
     """Stands for a family with experts that finds some problems."""
@@ -511,6 +517,45 @@ CASES = [
         {"parallel_config.use_seq_parallel": True},
         "parallel_config.use_seq_parallel",
         "experts can't take parts of sequences yet",
+    ),
+    case(
+        "choices-to-count",
+        {"run_mode": "train", "callbacks": (Dense(), Recorder())},
+        {"moe_config.expert_num": 8},
+        {"moe_config.expert_num": 1},
+        "callbacks[1]",
+        "ColdHotExpertMonitor has no effect: the network has no experts",
+    ),
+    case(
+        "choices-to-count",
+        {"run_mode": "train", "moe_config.expert_num": 8, "callbacks": (Recorder(),), **SPREAD},
+        {PP: 1, "parallel.parallel_mode": 3},
+        {PP: 2},
+        "callbacks[0]",
+        "ColdHotExpertMonitor has no effect: the stages of a pipeline don't count the choices of experts",
+    ),
+    case(
+        "choices-to-count",
+        {
+            "run_mode": "train",
+            "moe_config.expert_num": 8,
+            "tensorboard.log_expert_load_to_tensorboard": True,
+            "tensorboard.tensorboard_dir": "events",
+            "context.device_target": "Ascend",
+            **SPREAD,
+        },
+        {"parallel.parallel_mode": 3},
+        {"parallel.parallel_mode": 1},
+        "tensorboard.log_expert_load_to_tensorboard",
+        "has no effect: MindSpore divides the work, and is given no strategies for counting the choices of experts",
+    ),
+    case(
+        "choices-to-count",
+        {"run_mode": "train", "tensorboard.log_expert_load_to_tensorboard": True},
+        {"tensorboard.tensorboard_dir": ""},
+        {"tensorboard.tensorboard_dir": "events"},
+        "tensorboard.log_expert_load_to_tensorboard",
+        "has no effect: the network has no experts",
     ),
     case(
         "precision-of-the-device",

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mindspore import Parameter, ParameterTuple, Tensor, nn, ops
 
+from mf_models.expert_choices import count_choices, counted_blocks, is_count
 from mf_models.kernels.expert_linear import expert_block_rows, expert_blocks
 from mf_models.layers.moe import expert_feed_forward, room
 from mf_models.layers.moe_config import MoeConfig
@@ -123,13 +124,22 @@ def dropped(chosen_NK: np.ndarray, moe: MoeConfig) -> Iterator[tuple[int, int]]:
         held[expert] += held[expert] < capacity
 
 
-def expected(weights: Weights, x_ND: np.ndarray, moe: MoeConfig, training: bool) -> tuple[np.ndarray, list[float]]:
-    routed = "routed_experts." if moe.shared_size else ""
-    own = {name.removeprefix(routed): weight for name, weight in weights.items()}
+def routes(own: Weights, x_ND: np.ndarray, moe: MoeConfig) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Exponentiated outputs of the router, scores, and the experts of each token."""
     logits_NE = x_ND @ own["router.dense.weight"].T
     powers_NE = np.exp(logits_NE)
     scores_NE = sigmoid(logits_NE) if moe.scores == "sigmoid" else powers_NE / powers_NE.sum(1, keepdims=True)
     chosen_NK = np.array([choices(scores_E + own.get("router.bias", 0.0), moe) for scores_E in scores_NE])
+    return powers_NE, scores_NE, chosen_NK
+
+
+def routed_weights(weights: Weights, moe: MoeConfig) -> Weights:
+    return {name.removeprefix("routed_experts." if moe.shared_size else ""): one for name, one in weights.items()}
+
+
+def expected(weights: Weights, x_ND: np.ndarray, moe: MoeConfig, training: bool) -> tuple[np.ndarray, list[float]]:
+    own = routed_weights(weights, moe)
+    powers_NE, scores_NE, chosen_NK = routes(own, x_ND, moe)
     weight_NK = np.take_along_axis(scores_NE, chosen_NK, 1)
     if training and moe.capacity_factor > 0:
         for place in dropped(chosen_NK, moe):
@@ -162,16 +172,21 @@ def factors_of(moe: MoeConfig) -> tuple[float, float, float]:
     return moe.balance_factor, moe.group_balance_factor, moe.z_factor
 
 
+def draw(layer: nn.Cell, random: np.random.Generator) -> Weights:
+    weights: Weights = {}
+    for key, parameter in parameters(layer).items():
+        weights[key] = random.normal(size=parameter.shape) * 0.7
+        parameter.set_data(Tensor(weights[key].astype(np.float32)))
+    return weights
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_results_losses_and_gradients(name: str) -> None:
     moe, tokens, training = CASES[name]
     assert bool(expert_block_rows(tokens, moe.chosen, moe.num_experts)) == (name == "blocks")
     random = np.random.default_rng(5)
     layer = expert_feed_forward(WIDTH, moe).set_train(training)
-    weights: Weights = {}
-    for key, parameter in parameters(layer).items():
-        weights[key] = random.normal(size=parameter.shape) * 0.7
-        parameter.set_data(Tensor(weights[key].astype(np.float32)))
+    weights = draw(layer, random)
     x_ND, direction_ND = random.normal(size=(2, tokens, WIDTH))
     held: list[Parameter] = list(parameters(layer).values())
     differentiate = ops.value_and_grad(Objective(layer, direction_ND), 0, ParameterTuple(held), has_aux=True)
@@ -201,6 +216,32 @@ def test_results_losses_and_gradients(name: str) -> None:
 def slope_of(function: Callable[[float], float], size: float = 1e-6) -> float:
     """Central difference; so small a step changes no choice of these numbers."""
     return (function(size) - function(-size)) / (2 * size)
+
+
+@pytest.mark.parametrize("name", ["blocks", "groups"])
+def test_choices_are_counted_where_that_is_asked_for(name: str) -> None:
+    """Those that find no room count too. Results and losses stay the same to the last bit."""
+    moe, tokens, _ = CASES[name]
+    random = np.random.default_rng(6)
+    layer = expert_feed_forward(WIDTH, moe).set_train()
+    weights = draw(layer, random)
+    x_ND = random.normal(size=(tokens, WIDTH))
+    x_1ND = Tensor(x_ND[np.newaxis].astype(np.float32))
+    y_1ND, losses = layer(x_1ND)
+    assert counted_blocks(layer) == ()
+    assert not any(is_count(loss_L) for loss_L in losses)
+
+    counting = expert_feed_forward(WIDTH, moe).set_train()
+    draw(counting, np.random.default_rng(6))
+    count_choices(counting)
+    assert len(counted_blocks(counting)) == 1
+    found_1ND, found = counting(x_1ND)
+    *same, counts_E = found
+    np.testing.assert_array_equal(found_1ND.asnumpy(), y_1ND.asnumpy())
+    assert [one.asnumpy().tolist() for one in same] == [one.asnumpy().tolist() for one in losses]
+    chosen_NK = routes(routed_weights(weights, moe), x_ND, moe)[2]
+    assert is_count(counts_E)
+    assert counts_E.asnumpy().tolist() == np.bincount(chosen_NK.reshape(-1), minlength=moe.num_experts).tolist()
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=60), st.integers(1, 9))

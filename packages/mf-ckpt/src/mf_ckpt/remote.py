@@ -1,5 +1,7 @@
 """Checkpoints in object stores and on other file systems that `fsspec` knows: uploaded after a save, downloaded to use.
 
+`mf_ckpt.mirror` uploads whole folders of runs.
+
 A download, and not reads of ranges, because then every byte is checked against the manifest before it is used, the
 parts of a checkpoint that are read twice travel once, and everything that works on a folder works on what was a URL.
 Credentials and endpoints come from where fsspec and its file systems look for them: their configuration files and
@@ -11,6 +13,7 @@ import importlib
 import logging
 import os
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -31,8 +34,11 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+\Z")
 _UNNAMED = "checkpoint"
 """What a checkpoint is called in the cache whose address ends with no plain name."""
 
-_Store = Any
+Store = Any
 """A `fsspec.AbstractFileSystem`: that package is an extra, and has no types."""
+
+_uploading = threading.Lock()
+"""Held while a checkpoint is uploaded: two threads that upload the same one send it once."""
 
 
 def check_url(text: str, key: str) -> None:
@@ -48,7 +54,7 @@ def check_url(text: str, key: str) -> None:
         UserError: it is not a URL, or nothing is installed that can reach such a URL.
     """
     try:
-        _file_system(text)
+        file_system(text)
     except UserError as error:
         raise UserError(f"{key}: {error}") from None
 
@@ -57,7 +63,8 @@ def upload(checkpoint: str | Path, root_url: str) -> str:
     """Copy a checkpoint into a remote folder; its manifest arrives last, so that it is complete there or none.
 
     The files are checked first, so that what is damaged does not spread. Another checkpoint at the same address loses
-    its manifest first and is written over. Where the same one is there already, nothing is done.
+    its manifest first and is written over. Where the same one is there already, nothing is done. A process has one
+    upload under way at a time; others wait.
 
     Args:
         checkpoint: the folder of a complete checkpoint.
@@ -71,24 +78,62 @@ def upload(checkpoint: str | Path, root_url: str) -> str:
         OSError: the transfer failed.
     """
     folder = Path(checkpoint)
+    url = f"{root_url.rstrip('/')}/{folder.name}"
+    with _uploading:
+        _upload(folder, url)
+    return url
+
+
+def _upload(folder: Path, url: str) -> None:
     if not (folder / MANIFEST).is_file():
         raise UserError(f"{folder}: has no {MANIFEST}. Allowed: a complete checkpoint.")
     findings = verify(folder)
     if findings:
         raise UserError(f"{findings[0]}; a damaged checkpoint is not uploaded")
     content = (folder / MANIFEST).read_bytes()
-    url = f"{root_url.rstrip('/')}/{folder.name}"
-    store, root = _file_system(url)
+    store, root = file_system(url)
     present = _read(store, f"{root}/{MANIFEST}")
     if present == content:
-        return url
+        return
     if present is not None:
         store.rm_file(f"{root}/{MANIFEST}")
     store.makedirs(root, exist_ok=True)
     for name in (*decode_manifest(content).files, MANIFEST):
         store.put_file(str(folder / name), f"{root}/{name}")
     _log.info("uploaded %s", url)
-    return url
+
+
+def remove(url: str, manifest: bytes, *, is_interrupted: bool = False) -> bool:
+    """Delete a checkpoint in a remote folder, its manifest first, so that it is complete there or none.
+
+    Nothing but the files that the manifest lists is deleted, and nothing where another checkpoint has the address.
+
+    Args:
+        url: the address of the checkpoint.
+        manifest: the content of its manifest, which says that it is the one that is meant.
+        is_interrupted: whether its upload was interrupted, so that files of it may lie there without a manifest.
+
+    Returns:
+        Whether there was anything to delete.
+
+    Raises:
+        UserError: the manifest is damaged, or nothing installed can reach the URL.
+        OSError: something could not be deleted.
+    """
+    url = url.rstrip("/")
+    files = _decode(url, manifest).files
+    store, root = file_system(url)
+    present = _read(store, f"{root}/{MANIFEST}")
+    if present != manifest and not (is_interrupted and present is None):
+        return False
+    for name in (MANIFEST, *files):
+        with suppress(FileNotFoundError):
+            store.rm_file(f"{root}/{name}")
+    # Most stores have no folders, and somebody else's files may lie in this one.
+    with suppress(OSError, NotImplementedError):
+        store.rmdir(root)
+    _log.info("deleted %s", url)
+    return True
 
 
 def latest(root_url: str) -> str | None:
@@ -103,7 +148,7 @@ def latest(root_url: str) -> str | None:
     Raises:
         UserError: a manifest there is damaged, or nothing installed can reach the URL.
     """
-    store, root = _file_system(root_url.rstrip("/"))
+    store, root = file_system(root_url.rstrip("/"))
     store.invalidate_cache()
     steps = {}
     for path in store.glob(f"{root}/*/{MANIFEST}"):
@@ -131,7 +176,7 @@ def download(url: str, cache: str | Path) -> Path:
         OSError: the transfer failed.
     """
     url = url.rstrip("/")
-    store, root = _file_system(url)
+    store, root = file_system(url)
     content = _read(store, f"{root}/{MANIFEST}")
     if content is None:
         raise UserError(f"{url}: has no {MANIFEST}. Allowed: the address of a complete checkpoint.")
@@ -151,7 +196,7 @@ def download(url: str, cache: str | Path) -> Path:
     return place
 
 
-def _fetch(store: _Store, remote: str, target: Path, expected: Fingerprint) -> None:
+def _fetch(store: Store, remote: str, target: Path, expected: Fingerprint) -> None:
     """Download one file beside its folder, check it, and move it in; a file that is there was checked when it came."""
     if target.is_file() and target.stat().st_size == expected.size:
         return
@@ -184,7 +229,7 @@ def _alone(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _read(store: _Store, path: str) -> bytes | None:
+def _read(store: Store, path: str) -> bytes | None:
     try:
         content: bytes = store.cat_file(path)
     except FileNotFoundError:
@@ -199,8 +244,15 @@ def _decode(url: str, content: bytes) -> Manifest:
         raise UserError(f"{url}/{MANIFEST}: {error}") from None
 
 
-def _file_system(url: str) -> tuple[_Store, str]:
-    """The fsspec file system of a URL, and the path in it."""
+def file_system(url: str) -> tuple[Store, str]:
+    """The fsspec file system of a URL, and the path in it.
+
+    Args:
+        url: of a folder in a store.
+
+    Raises:
+        UserError: it is no URL, or nothing installed can reach it.
+    """
     if not _URL.match(url):
         raise UserError(f"{url!r} is not a URL. Allowed: a folder in a store, such as s3://bucket/folder.")
     try:

@@ -17,6 +17,7 @@ from mf_ckpt import lora
 from mf_config import RunConfig, UserError
 from mf_config.components import type_name
 from mf_models.adaptation import Adaptation
+from mf_models.expert_choices import count_choices
 from mf_models.initializers import initial_values
 from mf_models.kernels import select_kernels
 from mf_models.networks import build
@@ -40,7 +41,7 @@ from mf_train.layout.network_limits import check_network
 from mf_train.layout.plans import micro_batches, plans_of
 from mf_train.layout.processes import Processes
 from mf_train.network_changes import adapt, recompute_parts
-from mf_train.observers import records_own_figures
+from mf_train.observers import records_expert_load, records_own_figures
 from mf_train.optimizer import UpdateRule
 from mf_train.own_part import OwnPart
 from mf_train.pipeline.evaluation import PipelineLosses
@@ -206,6 +207,8 @@ class Job:
         if self.stage_work is not None:
             end = MeanUpdate(self.update, reduction, rules.limits, rules.own_figures)
             return PipelineStep(self.parts, self.stage_work, self._objective, end, rules)
+        if records_expert_load(self.config):
+            count_choices(self.model)
         return TrainingStep(self.model, self._objective, self.update, reduction, rules)
 
     @cached_property

@@ -1,7 +1,7 @@
 """What a callback is, and all that it sees of a run. The callbacks themselves stand in `mf_train.callbacks`."""
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -29,6 +29,8 @@ class StepInfo:
         loss_scale: the factor on the loss.
         overflow: whether the gradients were not finite, so that the step changed nothing (as does one with no tokens).
         added_losses: what the network adds to the loss, such as `layers.3.balance`, of the main process's rows.
+        expert_load: name of each block with experts, such as `layers.3`, to the share of the choices of all tokens that
+            fell on each expert; empty where no callback asks for it, see `mf_train.observers.records_expert_load`.
         seconds: how long the step took.
         seconds_left: estimate for the steps that are left.
     """
@@ -45,6 +47,7 @@ class StepInfo:
     loss_scale: float
     overflow: bool
     added_losses: Mapping[str, float] = field(default_factory=dict)
+    expert_load: Mapping[str, Sequence[float]] = field(default_factory=dict)
     seconds: float
     seconds_left: float
 
@@ -81,6 +84,7 @@ class RunInfo:
         evaluate: makes an evaluation of the present step and tells the callbacks, unless there has just been one;
             every process must call it. None where the run has no do_eval.
         own_part: gives what this process holds of weights, gradients and optimizer state.
+        remote_save_url: the run's key of this name; None in an evaluation.
     """
 
     output: OutputFolder
@@ -94,6 +98,7 @@ class RunInfo:
     can_save_alone: Callable[[], bool]
     evaluate: Callable[[], None] | None
     own_part: Callable[[], "OwnPart"]
+    remote_save_url: str | None = None
 
 
 class Callback:
@@ -115,7 +120,10 @@ class Callback:
         """After the last step of this start, also where the run was asked to stop."""
 
     def close(self) -> None:
-        """Last of all, also after a failure."""
+        """After all steps, also after a failure."""
+
+    def on_files_complete(self) -> None:
+        """Last of all, also after a failure: all callbacks are closed, and no checkpoint is under way any more."""
 
 
 class CallbackSection(Protocol):
@@ -162,3 +170,17 @@ class Callbacks(Callback):
         with ExitStack() as stack:
             for callback in self._callbacks:
                 stack.callback(callback.close)
+
+    def on_files_complete(self) -> None:
+        """Tell each of them, also where one of them fails."""
+        with ExitStack() as stack:
+            for callback in self._callbacks:
+                stack.callback(callback.on_files_complete)
+
+    @contextmanager
+    def told_when_files_are_complete(self) -> Iterator[None]:
+        """At the end of the block, also after a failure, `on_files_complete`."""
+        try:
+            yield
+        finally:
+            self.on_files_complete()

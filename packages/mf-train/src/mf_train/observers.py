@@ -7,6 +7,7 @@ from pathlib import Path
 from mf_config import RunConfig
 from mf_config.sections.observation import MonitorSection, TensorboardSection
 from mf_train.callback import Callback, CallbackSection, RunInfo
+from mf_train.callbacks.cold_hot_expert_monitor import ColdHotExpertMonitor
 from mf_train.callbacks.profile_monitor import ProfileMonitor
 from mf_train.records.own_numbers import OwnNumbers, Places, asks_for_figures, asks_for_numbers
 from mf_train.records.tensorboard import TensorboardWriter
@@ -46,6 +47,16 @@ def records_own_figures(config: RunConfig) -> bool:
     return asks_for_figures(config.monitor_config) or config.runner_wrapper.local_norm
 
 
+def records_expert_load(config: RunConfig) -> bool:
+    """Whether anything asks for the load of experts, which the training step counts then.
+
+    Args:
+        config: the run configuration.
+    """
+    in_events = config.tensorboard.tensorboard_dir and config.tensorboard.log_expert_load_to_tensorboard
+    return bool(in_events) or any(isinstance(section, ColdHotExpertMonitor) for section in config.callbacks)
+
+
 @dataclass(frozen=True, slots=True)
 class _Tensorboard:
     """The section `tensorboard` as one of a callback."""
@@ -59,8 +70,13 @@ class _Tensorboard:
         section = self.section
         asked = {"loss_scale": section.log_loss_scale_to_tensorboard, "seconds": section.log_timers_to_tensorboard}
         also = tuple(name for name, wanted in asked.items() if wanted)
-        folder = Path(section.tensorboard_dir)
-        return TensorboardWriter(run, folder, queue_size=section.tensorboard_queue_size, also=also)
+        return TensorboardWriter(
+            run,
+            Path(section.tensorboard_dir),
+            queue_size=section.tensorboard_queue_size,
+            also=also,
+            expert_load=section.log_expert_load_to_tensorboard,
+        )
 
 
 @dataclass(frozen=True, slots=True)

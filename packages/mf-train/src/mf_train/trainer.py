@@ -19,6 +19,7 @@ from mf_train.callback import Callback, Callbacks, Evaluation, RunInfo, StepInfo
 from mf_train.checkpoint.checkpoints import find_checkpoint
 from mf_train.checkpoint.sound_checkpoints import sound_or_before
 from mf_train.divergence import DivergenceGuard, skips_loss_spikes
+from mf_train.expert_load import load_of
 from mf_train.freed_memory import give_back_freed_memory
 from mf_train.launch.signals import StopRequest
 from mf_train.observers import observers
@@ -193,6 +194,7 @@ class Trainer:
             loss_scale=scale,
             overflow=outcome.overflow,
             added_losses=outcome.added_losses,
+            expert_load=load_of(outcome.expert_choices, self._processes),
             seconds=seconds,
             seconds_left=fmean(self._step_seconds) * (job.total_steps - counters.step),
         )

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from mf_config.components import type_name
 from mf_config.problems import Severity
 from mf_config.rules.rule import Checked, Finding, rule
+from mf_config.schema import tag_of
 
 _MOE = "moe_config"
 
@@ -101,6 +102,46 @@ def experts_in_a_divided_network(checked: Checked) -> Iterator[Finding]:
         yield Finding("parallel_config.pipeline_stage", what, "1, or aux_loss_factor: 0 and z_loss_factor: 0")
 
 
+_IN_EVENTS = "tensorboard.log_expert_load_to_tensorboard"
+_RECORDER = "ColdHotExpertMonitor"
+
+
+@rule(
+    "choices-to-count",
+    Severity.WARNING,
+    "callbacks",
+    _IN_EVENTS,
+    f"{_MOE}.expert_num",
+    "parallel_config.pipeline_stage",
+    "parallel.parallel_mode",
+)
+def choices_to_count(checked: Checked) -> Iterator[Finding]:
+    """The load of experts is recorded where there are experts, all of whose blocks one process has by itself."""
+    config = checked.config
+    why = _why_not_counted(checked)
+    if not checked.trains or not why:
+        return
+    if config.tensorboard.tensorboard_dir and config.tensorboard.log_expert_load_to_tensorboard:
+        yield Finding(_IN_EVENTS, f"has no effect: {why}")
+    for index, callback in enumerate(config.callbacks):
+        tag = tag_of(type(callback))
+        if tag is not None and tag.names[0] == _RECORDER:
+            yield Finding(f"callbacks[{index}]", f"{_RECORDER} has no effect: {why}")
+
+
+def _why_not_counted(checked: Checked) -> str:
+    """Why nobody knows the load of the experts; empty where it is known."""
+    config = checked.config
+    if config.moe_config.expert_num == 1:
+        return "the network has no experts"
+    if config.use_parallel and config.parallel_config.pipeline_stage > 1:
+        return "the stages of a pipeline don't count the choices of experts"
+    by_mindspore = config.parallel.mode in ("SEMI_AUTO_PARALLEL", "AUTO_PARALLEL")
+    if config.use_parallel and config.context.device_target == "Ascend" and by_mindspore:
+        return "MindSpore divides the work, and is given no strategies for counting the choices of experts"
+    return ""
+
+
 RULES = (
     experts_to_choose,
     experts_divide_among_ranks,
@@ -108,4 +149,5 @@ RULES = (
     weights_of_balance_losses,
     experts_of_the_family,
     experts_in_a_divided_network,
+    choices_to_count,
 )

@@ -9,7 +9,7 @@ _ONE_ROUTER = "one router does what both do"
 _NO_CHOICE = "the fastest way is chosen for the device; there is no option"
 _ONE_EXCHANGE = "tokens are exchanged at once; the result is the same"
 _NO_COPIES = "experts stay where they are, which changes the speed of a step and not its result"
-_NOT_RECORDED = "metrics.jsonl has the balance losses of each layer"
+_NOT_RECORDED = "the callback ColdHotExpertMonitor records the load of each expert"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -108,5 +108,8 @@ class TensorboardSection:
     log_loss_scale_to_tensorboard: bool = key("Record the loss scale.", False, needs="tensorboard_dir")
     log_timers_to_tensorboard: bool = key("Record how long each step takes.", False, needs="tensorboard_dir")
     log_expert_load_to_tensorboard: bool = key(
-        "Record the load of experts.", False, needs="tensorboard_dir", inert="the load of experts is not counted"
+        "Record, for each block with experts, the largest and the least share of the choices of all tokens that fell "
+        "on one of them, over an even share.",
+        False,
+        needs="tensorboard_dir",
     )

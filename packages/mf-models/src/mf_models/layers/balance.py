@@ -1,4 +1,4 @@
-"""What is added to the loss so that experts are used equally and router outputs stay small.
+"""How equally experts are used, and what is added to the loss so that they are and router outputs stay small.
 
 Legend: N tokens, K experts of a token, E experts, G groups of experts, J sequences.
 """
@@ -57,6 +57,20 @@ def balance_loss(choice_NK: Tensor, scores_NE: Tensor, groups: int | None = None
         share_JE = share_JE.reshape((sequences, groups, -1)).mean(2)
         mean_JE = mean_JE.reshape((sequences, groups, -1)).sum(2)
     return experts * (share_JE * mean_JE).sum() / sequences
+
+
+def choice_counts(choice_NK: Tensor, experts: int) -> Tensor:
+    """How often each expert is chosen.
+
+    Args:
+        choice_NK: [N, K] int32, the experts of each token, before any is dropped.
+        experts: E.
+
+    Returns:
+        [E] int32, adding up to N * K; without gradient.
+    """
+    numbers_E = ops.arange(experts).astype(ms.int32)
+    return (choice_NK.reshape((-1, 1)) == numbers_E).astype(ms.int32).sum(0).astype(ms.int32)
 
 
 def z_loss(logits_NE: Tensor) -> Tensor:

@@ -92,7 +92,8 @@ class CausalLanguageModel(Typed):
 
         Returns:
             [B, T, D], float32; and in training what is to be added to the mean loss of the tokens: for each block that
-            adds anything [L], float32, all of them together one number for each of `loss_names`.
+            adds anything [L], float32, all of them together one number for each of `loss_names`. Where choices of
+            experts are counted, `mf_models.expert_choices`, there are counts among them, which are not to be added.
         """
         hidden_BTD, losses = self.model(input_ids_BT, None, None, None, document_starts_BT)
         return hidden_BTD, losses

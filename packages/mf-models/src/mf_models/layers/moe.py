@@ -11,7 +11,7 @@ from mindspore.common.initializer import initializer
 
 from mf_models.kernels.expert_linear import expert_blocks
 from mf_models.kernels.select import select_kernels
-from mf_models.layers.balance import router_losses
+from mf_models.layers.balance import choice_counts, router_losses
 from mf_models.layers.linear import Linear
 from mf_models.layers.mlp import swiglu_mlp
 from mf_models.layers.moe_config import MoeConfig
@@ -20,7 +20,11 @@ from mf_models.layers.slots import Slots, slots_of_blocks, slots_of_experts
 from mf_models.layers.typed import Typed
 
 Losses = tuple[Tensor, ...]
-"""What a feed-forward adds to the loss of the tokens: nothing, or one tensor [L] as from `balance.router_losses`."""
+"""What a feed-forward adds to the loss of the tokens: nothing, or one tensor [L] as from `balance.router_losses`.
+
+Behind it, where choices are counted, stands one tensor [E] int32 that is told and not added; see
+`mf_models.expert_choices`.
+"""
 
 
 class ExpertLinear(Typed):
@@ -55,6 +59,9 @@ class ExpertMlps(nn.Cell):
 class RoutedExperts(nn.Cell):
     """Each token goes to the experts that its router chooses, and gets the weighed sum of their results.
 
+    Attributes:
+        counts_choices: whether a pass in training tells how often each expert is chosen.
+
     Source: Shazeer et al. 2017, arXiv 1701.06538, section 2; Lepikhin et al. 2020, arXiv 2006.16668, section
     2.2 (capacity).
     """
@@ -65,6 +72,7 @@ class RoutedExperts(nn.Cell):
         self.router = Router(hidden_size, moe)
         self.ffn = ExpertMlps(hidden_size, moe)
         self.moe = moe
+        self.counts_choices = False
         kernels = select_kernels()
         self.spread_rows = kernels.spread_rows
         self.collect_rows = kernels.collect_rows
@@ -91,6 +99,8 @@ class RoutedExperts(nn.Cell):
         losses: Losses = ()
         if self.training and self.moe.loss_names:
             losses = (router_losses(choice_NK, scores_NE, routed[2], self.moe, x_BTD.shape[0]),)
+        if self.training and self.counts_choices:
+            losses = (*losses, choice_counts(choice_NK, self.moe.num_experts))
         return y_ND.reshape(x_BTD.shape), losses
 
     def slots(self, choice_NK: Tensor) -> tuple[Slots, Tensor | None, int]:

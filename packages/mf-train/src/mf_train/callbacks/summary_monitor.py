@@ -36,4 +36,4 @@ class SummaryMonitor:
         if not run.is_main:
             return Callback()
         folder = Path(self.summary_dir) if self.summary_dir else run.output.tensorboard
-        return TensorboardWriter(run, folder, every=self.collect_freq)
+        return TensorboardWriter(run, folder, every=self.collect_freq, expert_load=True)

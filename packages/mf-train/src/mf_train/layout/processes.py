@@ -4,6 +4,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mf_config import RunConfig
 from mf_config.layout import Mesh
 from mf_parallel.axes import AxisCommunicators
@@ -60,6 +63,10 @@ class Processes:
     def sum(self, values: Sequence[float]) -> list[float]:
         """Element by element, the sum of the numbers of processes with different tokens or stages, in float64."""
         return [sum(column) for column in zip(*self.axes.along("pp", *TOKEN_AXES).gather(list(values)), strict=True)]
+
+    def sum_array(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """As `sum`, for many numbers at once: an array of one shape on all processes, added up in float32."""
+        return self.axes.along("pp", *TOKEN_AXES).all_reduce_sum(values)
 
     def any(self, flag: bool) -> bool:
         """Whether any process raises the flag; every process gets the same answer."""

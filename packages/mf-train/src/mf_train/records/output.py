@@ -14,6 +14,9 @@ _REFUSALS = frozenset(
 )
 """Why a folder can't be made where the place is wrong; anything else, as a full disk, is a failure."""
 
+EARLIER_RUNS = "earlier-*"
+"""Pattern of the names of folders to which files of former runs are moved."""
+
 
 @dataclass(frozen=True, slots=True)
 class OutputFolder:
@@ -52,6 +55,11 @@ class OutputFolder:
     def evaluations(self) -> Path:
         """One JSON object an evaluation."""
         return self.root / "evaluations.jsonl"
+
+    @property
+    def expert_load(self) -> Path:
+        """One JSON object a step: the load of the experts of each block."""
+        return self.root / "expert_load.jsonl"
 
     @property
     def resolved_config(self) -> Path:
@@ -117,7 +125,8 @@ class OutputFolder:
             The folder, None where there is nothing to move.
         """
         later = [path for path in mf_ckpt.checkpoints(self.checkpoints) if _step_of(path) > first_step]
-        records = [] if first_step else [path for path in (self.metrics, self.evaluations) if path.exists()]
+        steps = (self.metrics, self.evaluations, self.expert_load)
+        records = [] if first_step else [path for path in steps if path.exists()]
         if not later and not records:
             return None
         folder = next(path for number in count(1) if not (path := self.root / f"earlier-{number}").exists())

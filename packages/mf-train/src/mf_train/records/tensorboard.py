@@ -6,6 +6,7 @@ from typing import Any
 
 from mf_config.problems import UserError
 from mf_train.callback import Callback, Evaluation, RunInfo, StepInfo
+from mf_train.expert_load import in_even_shares
 
 _ALWAYS = ("loss", "lr", "grad_norm", "tokens_per_second")
 
@@ -16,7 +17,16 @@ class TensorboardWriter(Callback):
     A resumed run tells TensorBoard to forget the steps that it will do again.
     """
 
-    def __init__(self, run: RunInfo, folder: Path, *, every: int = 1, queue_size: int = 10, also: tuple[str, ...] = ()):
+    def __init__(
+        self,
+        run: RunInfo,
+        folder: Path,
+        *,
+        every: int = 1,
+        queue_size: int = 10,
+        also: tuple[str, ...] = (),
+        expert_load: bool = False,
+    ):
         """Makes nothing yet.
 
         Args:
@@ -25,6 +35,8 @@ class TensorboardWriter(Callback):
             every: steps from one record to the next.
             queue_size: values that wait before they are written.
             also: attributes of `StepInfo` to write beside the usual ones.
+            expert_load: whether to write, for each block with experts, the largest and the least share of the choices
+                that fell on one of them, over an even share; where the run counts them.
 
         Raises:
             UserError: the package that writes the files is not installed.
@@ -32,6 +44,7 @@ class TensorboardWriter(Callback):
         self._run = run
         self._every = every
         self._names = (*_ALWAYS, *also)
+        self._expert_load = expert_load
         self._events = ScalarWriter(folder, queue_size=queue_size)
 
     def on_train_begin(self) -> None:
@@ -45,6 +58,9 @@ class TensorboardWriter(Callback):
             if info.utilization is not None:
                 values["utilization"] = info.utilization
             values |= {f"added_losses/{name}": value for name, value in info.added_losses.items()}
+            for block, shares in info.expert_load.items() if self._expert_load else ():
+                loads = in_even_shares(shares)
+                values |= {f"expert_load/{block}/most": max(loads), f"expert_load/{block}/least": min(loads)}
             for name, value in values.items():
                 self._events.add(f"train/{name}", value, info.step)
 

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from mindspore import Parameter, ParameterTuple, Tensor, mint, nn, ops
 
+from mf_models.expert_choices import is_count
 from mf_models.graph_cache import KeptGraph
 from mf_parallel.gradient_shares import GradientShares
 from mf_parallel.gradients import TokenMean
+from mf_parallel.tensor_tuples import each
 from mf_train.step.gradient_limits import GradientLimits
 from mf_train.step.own_figures import OwnFigures
 from mf_train.step.sharded_update import ShardedUpdate
@@ -48,13 +50,14 @@ class LossSum(nn.Cell):
 
         Returns:
             The sum of the losses, with what the network adds to the loss of each token, times the loss scale; the sum
-            without both; and what is added to the mean, see `mf_train.task.Task.objective`.
+            without both; and what is added to the mean and counted beside it, see `mf_train.task.Task.objective`.
         """
         losses_BT, added = self.objective(self.model, input_ids_BT, labels_BT, document_starts_BT)
         total = (losses_BT * weights_BT).sum()
         whole = total
         for added_L in added:
-            whole = whole + added_L.sum() * weights_BT.sum()
+            if not is_count(added_L):
+                whole = whole + added_L.sum() * weights_BT.sum()
         return whole * scale, total, added
 
 
@@ -123,14 +126,14 @@ class MeanUpdate(nn.Cell):
             factor = factor * ops.minimum(limit, ops.ones_like(limit))
         # What is no number is below nothing. Without a target an update would only decay weights and moments.
         if norm < self.spike and loss < largest_loss and tokens > 0:
-            scaled: tuple[Tensor, ...] = ()
-            for gradient in gradients:
-                gradient = gradient * factor
-                if self.max_value is not None:
-                    gradient = mint.clamp(gradient, -self.max_value, self.max_value)
-                scaled = (*scaled, gradient)
+            scaled = each(ops.partial(self.limited, factor), gradients)
             loss = ops.depend(loss, self.update(scaled, number, learning_rate))
         return loss, norm, tokens
+
+    def limited(self, factor: Tensor, gradient: Tensor) -> Tensor:
+        """A gradient as the optimizer takes it."""
+        gradient = gradient * factor
+        return gradient if self.max_value is None else mint.clamp(gradient, -self.max_value, self.max_value)
 
 
 class WholeStep(KeptGraph):
@@ -254,9 +257,8 @@ class EndOfStep(KeptGraph):
 
     def construct(self, scale: Tensor, number: Tensor, learning_rate: Tensor, largest_loss: Tensor) -> Scalars:
         """See `MeanUpdate.construct`."""
-        gradients: tuple[Tensor, ...] = ()
-        for held in self.sums.gradients:
-            gradients = (*gradients, held)
-        loss, tokens = self.sums.loss, self.sums.tokens
-        result: Scalars = self.mean_update(loss, tokens, gradients, scale, number, learning_rate, largest_loss)
+        sums = self.sums
+        result: Scalars = self.mean_update(
+            sums.loss, sums.tokens, sums.gradients, scale, number, learning_rate, largest_loss
+        )
         return result

@@ -7,13 +7,15 @@ import gc
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import fmean
 from typing import Any
 
 import numpy as np
 from mindspore import Parameter, Tensor, nn
+from numpy.typing import NDArray
 
+from mf_models.expert_choices import counted_blocks
 from mf_models.layers.dropout import connect_dropout, set_dropout_key
+from mf_train.step.added_numbers import mean_losses, summed_counts
 from mf_train.step.batch_tensors import tensors_of
 from mf_train.step.gradient_limits import NO_LIMITS, GradientLimits
 from mf_train.step.graphs import (
@@ -45,6 +47,8 @@ class Outcome:
         spike: whether the norm was finite and too large for an update.
         loss_spike: whether the loss was finite and too large for an update.
         added_losses: what the network added to the mean loss, by name; of this rank's rows, and not in `loss`.
+        expert_choices: name of each block whose choices are counted, such as `layers.3`, to how often its experts were
+            chosen, [E] int64; of this rank's tokens, masked ones among them.
     """
 
     loss: float
@@ -54,6 +58,7 @@ class Outcome:
     spike: bool = False
     loss_spike: bool = False
     added_losses: Mapping[str, float] = field(default_factory=dict)
+    expert_choices: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
 
     @property
     def applied(self) -> bool:
@@ -145,6 +150,7 @@ class TrainingStep:
         model.set_train()
         self._rules, self._dropout_key = rules, connect_dropout(model)
         self._loss_names = model.loss_names
+        self._counted_blocks = counted_blocks(model)
         loss_sum = LossSum(model, objective)
         mean_update = MeanUpdate(update, reduction, rules.limits, rules.own_figures)
         self._graphs: _OneGraph | _TwoGraphs = (
@@ -192,7 +198,8 @@ class TrainingStep:
         scalars, added = self._graphs.run(examples, (scale, number, learning_rate, largest_loss), begin_part)
         return replace(
             outcome_of(scalars, self._rules.limits, largest_loss),
-            added_losses=dict(zip(self._loss_names, _means(added), strict=True)),
+            added_losses=dict(zip(self._loss_names, mean_losses(added), strict=True)),
+            expert_choices=dict(zip(self._counted_blocks, summed_counts(added), strict=True)),
         )
 
 
@@ -243,12 +250,6 @@ class _TwoGraphs:
             _, *added_by_part = self._add(*tensors_of(part), scalars[0], Tensor(index == 0))
             added.append(added_by_part)
         return self._end(*scalars), added
-
-
-def _means(added: Sequence[Sequence[Tensor]]) -> list[float]:
-    """The mean over micro batches of each number that the network adds."""
-    numbers = [[float(number) for tensor in part for number in tensor.asnumpy()] for part in added]
-    return [fmean(column) for column in zip(*numbers, strict=True)]
 
 
 def any_scalars(update: ParameterUpdate | ShardedUpdate) -> tuple[Tensor, ...]:
