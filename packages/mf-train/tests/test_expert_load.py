@@ -30,7 +30,7 @@ from mf_models.families.llama import LlamaConfig
 from mf_models.kernels import select_kernels
 from mf_models.networks import parameters
 from mf_parallel.collectives import Communicator
-from mf_parallel.gradients import TokenMean
+from mf_parallel.gradients import TokenSums
 from mf_train.callback import Callback, RunInfo, StepInfo
 from mf_train.callbacks.cold_hot_expert_monitor import ColdHotExpertMonitor
 from mf_train.cli import main
@@ -104,7 +104,7 @@ def stepped(name: str, micro_batches: int, counts: bool) -> Stepped:
     task = CausalLanguageModelingTrainer()
     update = ParameterUpdate(list(cell.trainable_params()), AdamW(weight_decay=0.1).rule(kernels), 0.1)
     reduction = Reduction(
-        TokenMean([each.shape for each in update.parameters], Communicator(0, range(1))), kernels.global_norm
+        TokenSums([each.shape for each in update.parameters], Communicator(0, range(1))), kernels.global_norm
     )
     step = TrainingStep(cell, task.objective(kernels), update, reduction, StepRules(micro_batches=micro_batches))
     ids = np.random.default_rng(4).integers(1, SIZES["vocab_size"], (ROWS, TOKENS + 1)).astype(np.int32)

@@ -12,7 +12,7 @@ from mindspore import Parameter, Tensor, nn, ops
 from mf_config import ConfigError, RunConfig, decode, load
 from mf_models.kernels import select_kernels
 from mf_parallel.collectives import Communicator
-from mf_parallel.gradients import TokenMean
+from mf_parallel.gradients import TokenSums
 from mf_train.assemble import Job
 from mf_train.layout.processes import Processes
 from mf_train.optimizer import UpdateRule, slots_like_parameters
@@ -85,7 +85,7 @@ def test_each_parameter_moves_by_its_rate(micro_batches: int):
     rule = UpdateRule(slots_like_parameters(), own_rate, descend)
     update = ParameterUpdate(list(model.trainable_params()), rule, 0.0, of_name.__getitem__)
     assert update.rate_kinds == (RateKind(), RateKind(1, 0.5))
-    mean = TokenMean([(1,)] * 3, Communicator(0, range(1)))
+    mean = TokenSums([(1,)] * 3, Communicator(0, range(1)))
     reduction = Reduction(mean, select_kernels().global_norm)
     step = TrainingStep(model, losses, update, reduction, StepRules(micro_batches=micro_batches))
     ids = np.zeros((2, 1), np.int32)

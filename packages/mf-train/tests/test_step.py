@@ -12,7 +12,7 @@ import mf_models
 from mf_models.kernels import select_kernels
 from mf_models.weights import to_checkpoint_names
 from mf_parallel.collectives import Communicator
-from mf_parallel.gradients import TokenMean
+from mf_parallel.gradients import TokenSums
 from mf_train.optimizer import UpdateRule, slots_like_parameters
 from mf_train.optimizers.adamw import AdamW
 from mf_train.step.gradient_limits import GradientLimits
@@ -63,7 +63,7 @@ class Llama:
 
         def step_of(micro_batches: int) -> TrainingStep:
             rules = StepRules(GradientLimits(1.0), micro_batches)
-            mean = TokenMean([each.shape for each in self.update.parameters], communicator)
+            mean = TokenSums([each.shape for each in self.update.parameters], communicator)
             reduction = Reduction(mean, kernels.global_norm)
             return TrainingStep(self.cell, TASK.objective(kernels), self.update, reduction, rules)
 
@@ -217,7 +217,7 @@ def clipped(gradients: dict[str, np.ndarray], *limits: float | None) -> tuple[Ou
     model = Linear(gradients)
     rule = UpdateRule(slots_like_parameters(), shared_rate, keep_gradient)
     update = ParameterUpdate(list(model.trainable_params()), rule, 0.0)
-    mean = TokenMean([each.shape for each in update.parameters], Communicator(0, range(1)))
+    mean = TokenSums([each.shape for each in update.parameters], Communicator(0, range(1)))
     reduction = Reduction(mean, select_kernels().global_norm)
     step = TrainingStep(model, losses, update, reduction, StepRules(GradientLimits(*limits)))
     one = np.zeros((1, 1), np.int32)
@@ -283,7 +283,7 @@ def step_of_costs(micro_batches: int) -> tuple[TrainingStep, Parameter]:
     model = Weight()
     rule = UpdateRule(slots_like_parameters(), shared_rate, keep_gradient)
     update = ParameterUpdate(list(model.trainable_params()), rule, 0.0)
-    reduction = Reduction(TokenMean([(1,)], Communicator(0, range(1))), select_kernels().global_norm)
+    reduction = Reduction(TokenSums([(1,)], Communicator(0, range(1))), select_kernels().global_norm)
     return TrainingStep(model, costs, update, reduction, StepRules(micro_batches=micro_batches)), update.parameters[0]
 
 
@@ -321,7 +321,7 @@ def test_every_gradient_of_micro_batches_is_that_of_the_whole_batch(data: Path):
     config, cell = mf_models.load(data / "llama_gqa")
     rule = UpdateRule(slots_like_parameters(), shared_rate, keep_gradient)
     update = ParameterUpdate(list(cell.trainable_params()), rule, 0.0)
-    mean = TokenMean([each.shape for each in update.parameters], Communicator(0, range(1)))
+    mean = TokenSums([each.shape for each in update.parameters], Communicator(0, range(1)))
     kernels = select_kernels()
     reduction, rules = Reduction(mean, kernels.global_norm), StepRules(micro_batches=3)
     step = TrainingStep(cell, TASK.objective(kernels), update, reduction, rules)

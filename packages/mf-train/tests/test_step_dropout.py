@@ -12,7 +12,7 @@ from mf_models.families.gpt2 import GPT2Config
 from mf_models.initializers import initialize
 from mf_models.kernels import select_kernels
 from mf_parallel.collectives import Communicator
-from mf_parallel.gradients import TokenMean
+from mf_parallel.gradients import TokenSums
 from mf_train.evaluation.evaluator import EvaluationData, Evaluator
 from mf_train.optimizers.adamw import AdamW
 from mf_train.step.graphs import Reduction
@@ -46,7 +46,7 @@ def step_of(model: ms.nn.Cell, **rules: int) -> Callable[[Examples, int], float]
     """A newly built step, as a resumed run has it: the loss of one update that changes nothing."""
     kernels = select_kernels()
     update = ParameterUpdate(list(model.trainable_params()), AdamW(weight_decay=0.0).rule(kernels), 0.0)
-    mean = TokenMean([each.shape for each in update.parameters], Communicator(0, range(1)))
+    mean = TokenSums([each.shape for each in update.parameters], Communicator(0, range(1)))
     reduction = Reduction(mean, kernels.global_norm)
     step = TrainingStep(model, OBJECTIVE, update, reduction, StepRules(seed=5, **rules))
     KEPT.append(step)

@@ -21,8 +21,8 @@ BUCKET_BYTES = 16 * 1024 * 1024
 _FLOAT32_BYTES = 4
 
 
-class TokenMean(nn.Cell):
-    """Loss and gradients per target token over the ranks that read different tokens."""
+class TokenSums(nn.Cell):
+    """Loss, target tokens and gradients added up over the ranks that read different tokens."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class TokenMean(nn.Cell):
     def construct(
         self, loss_sum: Tensor, token_count: Tensor, gradients: tuple[Tensor, ...]
     ) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
-        """Add up over the ranks and divide by the number of target tokens.
+        """Add up over the ranks.
 
         Args:
             loss_sum: [], sum of this rank's token losses, float32.
@@ -59,13 +59,10 @@ class TokenMean(nn.Cell):
             gradients: of `loss_sum`, each of its declared shape, float32 or float16.
 
         Returns:
-            The mean loss [], the number of tokens of all ranks [], and the gradients of the mean loss; all float32.
-            Where no rank has a target token, loss and gradients are 0, not NaN.
+            The three sums, float32; `per_token` times the gradients are those of the mean loss.
         """
         totals = self._sum_over_ranks((loss_sum, token_count, *gradients))
-        tokens = totals[1]
-        per_token = 1.0 / mint.clamp(tokens, min=1.0)
-        return totals[0] * per_token, tokens, each(ops.partial(_times, per_token), totals[2:])
+        return totals[0], totals[1], totals[2:]
 
     def _sum_over_ranks(self, values: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """Values of the declared shapes to their float32 sums of the same shapes."""
@@ -80,6 +77,48 @@ class TokenMean(nn.Cell):
             last = self.sums[number](ops.depend(mint.cat(each(flattened, parts)), last))
             found = found + each(ops.partial(_cut, last), parts, starts, stops)
         return picked(found, self.places)
+
+
+class TokenMean(nn.Cell):
+    """Loss and gradients per target token over the ranks that read different tokens."""
+
+    def __init__(
+        self,
+        shapes: Sequence[tuple[int, ...]],
+        communicator: Communicator,
+        others: Sequence[Communicator] = (),
+        bucket_bytes: int = BUCKET_BYTES,
+    ):
+        """Takes what `TokenSums` takes."""
+        super().__init__()
+        self.sums = TokenSums(shapes, communicator, others, bucket_bytes)
+
+    def construct(
+        self, loss_sum: Tensor, token_count: Tensor, gradients: tuple[Tensor, ...]
+    ) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+        """Add up over the ranks and divide by the number of target tokens.
+
+        Args:
+            loss_sum: as for `TokenSums.construct`.
+            token_count: likewise.
+            gradients: likewise.
+
+        Returns:
+            The mean loss [], the number of tokens of all ranks [], and the gradients of the mean loss; all float32.
+            Where no rank has a target token, loss and gradients are 0, not NaN.
+        """
+        total, tokens, sums = self.sums(loss_sum, token_count, gradients)
+        factor = per_token(tokens)
+        return total * factor, tokens, each(ops.partial(_times, factor), sums)
+
+
+def per_token(tokens: Tensor) -> Tensor:
+    """What a sum over target tokens is multiplied with to be their mean; 1 where there are none.
+
+    Args:
+        tokens: [], their number.
+    """
+    return 1.0 / mint.clamp(tokens, min=1.0)
 
 
 class PiecewiseNorm(nn.Cell):

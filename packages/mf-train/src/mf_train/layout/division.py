@@ -14,7 +14,7 @@ from mf_parallel.axes import AxisCommunicators
 from mf_parallel.context import divide_rows
 from mf_parallel.expert_parallel import divide_experts
 from mf_parallel.gradient_shares import GradientShares
-from mf_parallel.gradients import PiecewiseNorm, TokenMean
+from mf_parallel.gradients import PiecewiseNorm, TokenSums
 from mf_parallel.optimizer_sharding import AXIS
 from mf_parallel.pieces import Pieces, Reader
 from mf_parallel.plan import TOKEN_AXES, WEIGHT_AXES
@@ -135,4 +135,4 @@ class Division:
         if holders.size > 1:
             norm = PiecewiseNorm([held.plan.copies(plan) for plan in plans], holders)
         # Only the last stage of a pipeline knows the loss.
-        return Reduction(TokenMean(shapes, self._axes.along("pp", *TOKEN_AXES), adders), norm, share)
+        return Reduction(TokenSums(shapes, self._axes.along("pp", *TOKEN_AXES), adders), norm, share)

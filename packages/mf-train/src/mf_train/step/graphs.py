@@ -16,7 +16,7 @@ from mindspore import Parameter, ParameterTuple, Tensor, mint, nn, ops
 from mf_models.expert_choices import is_count
 from mf_models.graph_cache import KeptGraph
 from mf_parallel.gradient_shares import GradientShares
-from mf_parallel.gradients import TokenMean
+from mf_parallel.gradients import TokenSums, per_token
 from mf_parallel.tensor_tuples import each
 from mf_train.step.gradient_limits import GradientLimits
 from mf_train.step.own_figures import OwnFigures
@@ -66,12 +66,12 @@ class Reduction:
     """How the gradients of all ranks come together.
 
     Attributes:
-        token_mean: the sum over ranks, of the gradients of the optimizer's parameters.
+        token_sums: the sum over ranks, of the gradients of the optimizer's parameters.
         global_norm: the norm of all these gradients; `mf_models.kernels.global_norm` where each rank has all of them.
         share: divides them among ranks before micro batches add up; None where each rank adds up its own.
     """
 
-    token_mean: TokenMean
+    token_sums: TokenSums
     global_norm: Callable[..., Any]
     share: GradientShares | None = None
 
@@ -90,7 +90,7 @@ class MeanUpdate(nn.Cell):
         super().__init__(auto_prefix=False)
         self.own_figures = own_figures
         self.update = update
-        self.token_mean = reduction.token_mean
+        self.token_sums = reduction.token_sums
         self.global_norm = reduction.global_norm
         self.share = reduction.share
         self.max_norm, self.max_value, self.spike = limits.norm, limits.value, limits.spike
@@ -116,11 +116,13 @@ class MeanUpdate(nn.Cell):
             learning_rate: [], or [K], see `mf_train.step.update.ParameterUpdate`.
             largest_loss: [], the mean loss from which on nothing is updated.
         """
-        loss, tokens, gradients = self.token_mean(loss_sum, token_count, gradients)
+        total, tokens, gradients = self.token_sums(loss_sum, token_count, gradients)
+        loss = total * per_token(tokens)
+        # Gradients are as large as the network: mean, loss scale and clipping are one product, after their norm.
+        factor = per_token(tokens) / scale
         if self.own_figures is not None:
-            loss = ops.depend(loss, self.own_figures(loss_sum, token_count, gradients, scale))
-        norm = self.global_norm(gradients) / scale
-        factor = 1.0 / scale
+            loss = ops.depend(loss, self.own_figures(loss_sum, token_count, gradients, factor))
+        norm = self.global_norm(gradients) * factor
         if self.max_norm is not None:
             limit = self.max_norm / (norm + _NORM_MARGIN)
             factor = factor * ops.minimum(limit, ops.ones_like(limit))

@@ -19,16 +19,16 @@ class OwnFigures(nn.Cell):
         self.rows = _tensor("rows", 2)
         self.norms = _tensor("gradient_norms", len(self.names))
 
-    def construct(self, loss_sum: Tensor, token_count: Tensor, gradients: tuple[Tensor, ...], scale: Tensor) -> Tensor:
+    def construct(self, loss_sum: Tensor, token_count: Tensor, gradients: tuple[Tensor, ...], factor: Tensor) -> Tensor:
         """Keep the numbers; make the step's output depend on the result.
 
         Args:
             loss_sum: [], of this process's targets that count.
             token_count: [], their number.
-            gradients: of the mean loss of all processes, times the loss scale; pieces where they are divided.
-            scale: [], loss scale.
+            gradients: any multiple of those of the mean loss of all processes; pieces where they are divided.
+            factor: [], by which they are those of the mean loss.
         """
-        kept = ops.assign(self.norms, ops.sqrt(ops.stack(each(_sum_of_squares, gradients))) / scale)
+        kept = ops.assign(self.norms, ops.sqrt(ops.stack(each(_sum_of_squares, gradients))) * factor)
         return ops.depend(ops.assign(self.rows, ops.stack((loss_sum, token_count))), kept)
 
     @property
