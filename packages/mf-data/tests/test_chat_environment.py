@@ -49,10 +49,11 @@ def render(source):
 
 @pytest.mark.parametrize("source", TOO_MUCH)
 def test_a_template_that_would_fill_the_memory_is_stopped(source):
-    started = time.monotonic()
+    # Of this process: the machine may do other work.
+    started = time.process_time()
     with pytest.raises(UserError, match="the chat template can't write these messages"):
         render(source)
-    assert time.monotonic() - started < 8
+    assert time.process_time() - started < 8
 
 
 @pytest.mark.parametrize("source", FORBIDDEN)

@@ -81,16 +81,16 @@ def test_ctrl_c_twice_leaves_no_process(program: Path):
     code += (
         f"from mf_train.records.output import OutputFolder\nlaunch({words!r}, 2, OutputFolder(Path({str(folder)!r})))"
     )
-    launcher = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + TIMEOUT_S
-    while not all((folder / f"begun-{rank}").exists() for rank in range(2)):
-        assert launcher.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    for _ in range(2):
-        time.sleep(1)
-        os.kill(launcher.pid, signal.SIGINT)
-    assert launcher.wait(SOON_S) != 0
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL) as launcher:
+        deadline = time.monotonic() + TIMEOUT_S
+        while not all((folder / f"begun-{rank}").exists() for rank in range(2)):
+            assert launcher.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        for _ in range(2):
+            time.sleep(1)
+            os.kill(launcher.pid, signal.SIGINT)
+        assert launcher.wait(TIMEOUT_S) != 0
     assert command_lines_with(str(program)) == []
 
 
